@@ -24,7 +24,7 @@ class Backward {
 
     Model build(const TrainingOptions& options) {
         for (std::size_t i = 0; i < forward_ops_; ++i) leave_more(model_.ops[i]);
-        find_dependent();
+        find_chain();
         if (options.accumulate) add_sums();
         add_loss(options.loss_scale);
         const std::size_t with_loss = model_.ops.size();
@@ -75,7 +75,7 @@ class Backward {
     }
 
     /// Finds the tensors that have a gradient: weights, and whatever is computed from a tensor that has one.
-    void find_dependent() {
+    void find_chain() {
         depends_.resize(model_.tensors.size());
         for (TensorId id = 0; id < depends_.size(); ++id) depends_[id] = model_.tensors[id].role == Role::weights;
         for (std::size_t i = 0; i < forward_ops_; ++i) {

@@ -101,7 +101,7 @@ Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precisio
     return cost;
 }
 
-double least_bytes(const Model& model, Precision precision) {
+double compulsory_bytes(const Model& model, Precision precision) {
     std::vector<std::size_t> timed(model.ops.size() - model.untimed_ops);
     std::iota(timed.begin(), timed.end(), model.untimed_ops);
     return step_cost(model, timed, precision).bytes();

@@ -16,8 +16,8 @@ double tensor_bytes(const Tensor& tensor, Precision precision);
 /// cost no bytes; a tensor that several of them read counts once.
 Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precision precision);
 
-/// Least bytes of the timed part of a model: weights, inputs and outputs once each, as if it were one step. Tensors
-/// that untimed ops make are inputs, such as the activations that a backward alone reads.
-double least_bytes(const Model& model, Precision precision);
+/// Compulsory traffic of the timed part of a model: weights, inputs and outputs once each, as if it were one step.
+/// Tensors that untimed ops make are inputs, such as the activations that a backward alone reads.
+double compulsory_bytes(const Model& model, Precision precision);
 
 }  // namespace kbench

@@ -97,10 +97,10 @@ double padding_flops(const Step& step) {
     return flops;
 }
 
-std::int64_t dependent_steps(const Step& step) {
+std::int64_t time_steps(const Step& step) {
     std::int64_t steps = 0;
     for (const Op& op : step.ops)
-        if (const std::int64_t own = op.dependent_steps(); own > 1) steps += own;
+        if (const std::int64_t own = op.time_steps(); own > 1) steps += own;
     return std::max<std::int64_t>(1, steps);
 }
 

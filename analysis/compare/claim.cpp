@@ -50,8 +50,8 @@ Claim check_claim(const Model& model, const MachineFile& machine, double latency
         floor.flops_s = std::max(matrix_s, plain_s);
         floor.ceiling = longest.ceiling;
         floor.peak_flop_per_s = longest.per_s;
-        floor.least_bytes = least_bytes(model, precision);
-        floor.bytes_s = floor.least_bytes / dram->per_s;
+        floor.compulsory_bytes = compulsory_bytes(model, precision);
+        floor.bytes_s = floor.compulsory_bytes / dram->per_s;
         claim.floors.push_back(std::move(floor));
     }
     return claim;

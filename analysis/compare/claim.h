@@ -14,10 +14,10 @@ namespace kbench {
 /// What one precision needs at the least.
 struct ClaimFloor {
     Precision precision = Precision::fp32;
-    double flops_s = 0;      ///< FLOPs over the roofs of their units, which may work at the same time
-    double least_bytes = 0;  ///< weights, inputs and outputs, each once
-    double bytes_s = 0;      ///< those over the memory's bandwidth
-    std::string ceiling;     ///< the unit that needs longest
+    double flops_s = 0;           ///< FLOPs over the roofs of their units, which may work at the same time
+    double compulsory_bytes = 0;  ///< weights, inputs and outputs, each once
+    double bytes_s = 0;           ///< those over the memory's bandwidth
+    std::string ceiling;          ///< the unit that needs longest
     double peak_flop_per_s = 0;
     std::string remark;  ///< what the machine file lacks and what stands for it; may be empty
 

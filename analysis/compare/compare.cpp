@@ -37,7 +37,7 @@ PointRoofs roofs_of(const PointFacts& facts) {
 }
 
 bool has_verdicts(const Explanation& run) {
-    return run.ledger.roofs_unavailable.empty() && run.verdicts.steps.size() == run.demands.size();
+    return run.breakdown.roofs_unavailable.empty() && run.verdicts.steps.size() == run.roof_times.size();
 }
 
 /// `step`: one of the run's.
@@ -50,7 +50,7 @@ void add_step(GroupSide& side, const StepResult& step, const Explanation& run) {
     const std::optional<double> counted = dram_traffic(facts.counters);
     side.dram_bytes += counted.value_or(step.cost.bytes());
     side.dram_origin = std::max(side.dram_origin, counted ? facts.dram_origin : Origin::derived);
-    if (const Demand* unit = run.demands[i].at({})) side.compute_us += unit->us;
+    if (const RoofTime* unit = run.roof_times[i].at({})) side.compute_us += unit->us;
     if (has_verdicts(run))
         side.bound_us[static_cast<std::size_t>(run.verdicts.steps[i].bound)] += facts.device_us.value;
 }

@@ -58,7 +58,7 @@ struct GroupSide {
     double flops = 0;  ///< the cost model's
     double dram_bytes = 0;
     Origin dram_origin = Origin::measured;  ///< the weakest of its steps'; derived: the cost model's bytes
-    double compute_us = 0;                  ///< what the roofs of its units demand; 0 without roofs
+    double compute_us = 0;                  ///< the roof times of its units; 0 without roofs
     std::array<double, std::size(bound_names)> bound_us{};  ///< its time by the verdict of each step
 
     Interval tflop_per_s() const;
@@ -85,7 +85,7 @@ Change judge_change(const Interval& ratio, double limit);
 
 /// A sentence and what it speaks of.
 struct Evidence {
-    std::string about;  ///< naive test, by step, ledgers, answer
+    std::string about;  ///< naive test, by step, time breakdowns, answer
     std::string text;
 };
 
@@ -161,7 +161,8 @@ std::string run_letter(std::size_t run);
 /// What a verdict found of "bandwidth-bound".
 Hypothesis bandwidth_hypothesis(const Verdict& verdict);
 
-/// Is it bandwidth? The naive test, the test by step, what both ledgers say, and the answer or why there is none.
+/// Is it bandwidth? The naive test, the test by step, what both time breakdowns say, and the answer or why there is
+/// none.
 std::vector<Evidence> evidence_of(const PointComparison& point, const std::string& b_letter);
 
 /// The rows of every point that all runs measured.

@@ -90,7 +90,7 @@ struct FitWords {
 constexpr FitWords fit_words[] = {
     {Fit::bandwidth, "follow bandwidth and not FLOP/s"},
     {Fit::flops, "follow FLOP/s and not bandwidth"},
-    {Fit::either, "follow either (not identifiable: the two ratios are too close)"},
+    {Fit::either, "follow either (cannot tell: the two ratios are too close)"},
     {Fit::neither, "follow neither"},
     {Fit::untested, "could not be tested"},
 };
@@ -118,7 +118,7 @@ std::string bounds_text(const GroupSide& side) {
     return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string ledger_text(const std::string& letter, const GroupSide& all, const PointRoofs& roofs) {
+std::string breakdown_text(const std::string& letter, const GroupSide& all, const PointRoofs& roofs) {
     if (!roofs.unavailable.empty()) return fmt::format("{}: none, for lack of roofs", letter);
     return fmt::format("{}: {} of the steps' time", letter, bounds_text(all));
 }
@@ -155,13 +155,13 @@ std::optional<Fit> scaling(const PointComparison& point) {
     return std::nullopt;
 }
 
-std::string scaling_sentence(const PointComparison& point, std::optional<bool> ledgers_say_bandwidth) {
+std::string scaling_sentence(const PointComparison& point, std::optional<bool> breakdowns_say_bandwidth) {
     const std::optional<Fit> fit = scaling(point);
     if (!fit) return "Scaling, step by step, cannot tell.";
     const std::string follows = fmt::format("most of the steps' time follows {}", name(*fit));
-    if (!ledgers_say_bandwidth) return fmt::format("By scaling alone, {}.", follows);
+    if (!breakdowns_say_bandwidth) return fmt::format("By scaling alone, {}.", follows);
     return fmt::format("Scaling {}: {}.",
-                       (*fit == Fit::bandwidth) == *ledgers_say_bandwidth ? "agrees" : "contradicts this", follows);
+                       (*fit == Fit::bandwidth) == *breakdowns_say_bandwidth ? "agrees" : "contradicts this", follows);
 }
 
 std::string verdict_words(const std::string& letter, const Verdict& verdict) {
@@ -170,17 +170,17 @@ std::string verdict_words(const std::string& letter, const Verdict& verdict) {
     if (!verdict.level.empty()) bound += fmt::format(", {}", verdict.level);
     if (bandwidth.finding == Finding::confirmed) return fmt::format("{} yes ({})", letter, bound);
     const bool is_known = verdict.bound != Bound::not_identifiable;
-    return fmt::format("{} {} ({}{})", letter, bandwidth.finding == Finding::rejected ? "no" : "not identifiable",
+    return fmt::format("{} {} ({}{})", letter, bandwidth.finding == Finding::rejected ? "no" : "cannot tell",
                        is_known ? bound + "; " : std::string(), bandwidth.why);
 }
 
 std::string answer_text(const PointComparison& point, const std::string& b) {
-    if (!point.a_verdict && !point.b_verdict) return fmt::format("Not identifiable: {}.", untested(point, b));
+    if (!point.a_verdict && !point.b_verdict) return fmt::format("Cannot tell: {}.", untested(point, b));
     if (!point.a_verdict || !point.b_verdict)
-        return fmt::format("By the ledgers: {}; {} not identifiable, for lack of roofs.",
+        return fmt::format("By each verdict: {}; {} cannot tell, for lack of roofs.",
                            point.a_verdict ? verdict_words("A", *point.a_verdict) : verdict_words(b, *point.b_verdict),
                            point.a_verdict ? b : "A");
-    const std::string text = fmt::format("By the ledgers: {}; {}.", verdict_words("A", *point.a_verdict),
+    const std::string text = fmt::format("By each verdict: {}; {}.", verdict_words("A", *point.a_verdict),
                                          verdict_words(b, *point.b_verdict));
     const Finding of_a = bandwidth_hypothesis(*point.a_verdict).finding;
     const Finding of_b = bandwidth_hypothesis(*point.b_verdict).finding;
@@ -203,8 +203,8 @@ std::vector<Evidence> evidence_of(const PointComparison& point, const std::strin
     if (untested(point, b).empty()) evidence.push_back({"by step", step_text(point, b)});
     if (point.a_verdict || point.b_verdict)
         evidence.push_back(
-            {"ledgers", fmt::format("{}. {}. {}", ledger_text("A", point.a_all, point.a_roofs),
-                                    ledger_text(b, point.b_all, point.b_roofs), bandwidth_bound_rows(point, b))});
+            {"verdicts", fmt::format("{}. {}. {}", breakdown_text("A", point.a_all, point.a_roofs),
+                                     breakdown_text(b, point.b_all, point.b_roofs), bandwidth_bound_rows(point, b))});
     evidence.push_back({"bandwidth?", answer_text(point, b)});
     return evidence;
 }

@@ -1,4 +1,4 @@
-// Two models of a step on another machine, one where losses scale with the demand and one where they stay.
+// Two models of a step on another machine, one where losses scale with the roof time and one where they stay.
 #include "analysis/compare/what_if.h"
 
 #include <fmt/format.h>
@@ -16,9 +16,9 @@ namespace {
 
 constexpr double bytes_per_mib = 1024 * 1024;
 
-const Demand* at(const std::vector<Demand>& demands, std::optional<Level> level) {
-    const auto found = std::ranges::find(demands, level, &Demand::level);
-    return found == demands.end() ? nullptr : &*found;
+const RoofTime* at(const std::vector<RoofTime>& roof_times, std::optional<Level> level) {
+    const auto found = std::ranges::find(roof_times, level, &RoofTime::level);
+    return found == roof_times.end() ? nullptr : &*found;
 }
 
 /// The SMs' clocks while the point ran; both or none.
@@ -36,9 +36,9 @@ Clocks clocks_of(const Point& point, const WhatIfMachine& source, const WhatIfMa
 }
 
 /// All but DRAM runs at the SMs' clock; 0: that of the roof's measurement.
-double at_clock(const Demand& demand, double clock_mhz) {
-    const bool follows = demand.level != Level::dram && demand.roof.clock_mhz > 0 && clock_mhz > 0;
-    return follows ? demand.us * demand.roof.clock_mhz / clock_mhz : demand.us;
+double at_clock(const RoofTime& roof_time, double clock_mhz) {
+    const bool follows = roof_time.level != Level::dram && roof_time.roof.clock_mhz > 0 && clock_mhz > 0;
+    return follows ? roof_time.us * roof_time.roof.clock_mhz / clock_mhz : roof_time.us;
 }
 
 /// What one step is expected from.
@@ -61,7 +61,7 @@ class Transfer {
     /// Why the target cannot compute the step; empty when it can.
     std::string refusal(const StepFacts& facts) const {
         const StepResult& step = *facts.step;
-        const std::vector<Demand> there = demands_of(facts, target_.roofs);
+        const std::vector<RoofTime> there = roof_times_of(facts, target_.roofs);
         if (step.cost.flops > 0 && at(there, {}) == nullptr)
             return fmt::format("{} has no roof for {} in {}", target_.name, step.op, name(step.precision));
         if (step.cost.bytes() > 0 && at(there, Level::dram) == nullptr)
@@ -69,24 +69,24 @@ class Transfer {
         return {};
     }
 
-    WhatIfStep expect(const StepFacts& step, const StepDemands& here, double here_us) const {
+    WhatIfStep expect(const StepFacts& step, const StepRoofTimes& here, double here_us) const {
         WhatIfStep result;
         result.step = step.step;
         result.here_us = here_us;
-        const std::vector<Demand> there = demands_there(step, here);
+        const std::vector<RoofTime> there = roof_times_there(step, here);
         if (there.empty() || here.work.empty() || !(here_us > 0)) {
             result.there_us = Interval::exactly(here_us);
             return result;
         }
         result.ceiling_here = here.binding()->roof.ceiling;
         result.ceiling_there = there.front().roof.ceiling;
-        result.demand_here_us = at_clock(*here.binding(), clocks_.here_mhz);
-        result.demand_there_us = there.front().us;
-        const double lost_us = std::max(0.0, here_us - result.demand_here_us);
-        const double share = std::min(1.0, result.demand_here_us / here_us);
-        const auto same_share = [&](double demand_us) { return demand_us / share; };
-        const auto same_loss = [&](double demand_us) { return demand_us + lost_us; };
-        const double least = result.demand_there_us, most = highest_demand(*step.step, here, there);
+        result.roof_here_us = at_clock(*here.binding(), clocks_.here_mhz);
+        result.roof_there_us = there.front().us;
+        const double lost_us = std::max(0.0, here_us - result.roof_here_us);
+        const double share = std::min(1.0, result.roof_here_us / here_us);
+        const auto same_share = [&](double roof_us) { return roof_us / share; };
+        const auto same_loss = [&](double roof_us) { return roof_us + lost_us; };
+        const double least = result.roof_there_us, most = highest_roof_time(*step.step, here, there);
         result.there_us = {same_share(least), std::min(same_share(least), same_loss(least)),
                            std::max(same_share(most), same_loss(most))};
         return result;
@@ -94,28 +94,30 @@ class Transfer {
 
   private:
     /// Each `us` at the clock there. Largest first.
-    std::vector<Demand> demands_there(const StepFacts& step, const StepDemands& of_here) const {
-        std::vector<Demand> there = demands_of(step, target_.roofs);
-        for (Demand& demand : there) demand.us = at_clock(demand, clocks_.there_mhz);
+    std::vector<RoofTime> roof_times_there(const StepFacts& step, const StepRoofTimes& of_here) const {
+        std::vector<RoofTime> there = roof_times_of(step, target_.roofs);
+        for (RoofTime& roof_time : there) roof_time.us = at_clock(roof_time, clocks_.there_mhz);
         if (derates_) {
-            const std::vector<Demand> stated = demands_of(step, *source_.datasheet);
-            for (Demand& demand : there) {
-                const Demand *here = of_here.at(demand.level), *sheet = at(stated, demand.level);
+            const std::vector<RoofTime> stated = roof_times_of(step, *source_.datasheet);
+            for (RoofTime& roof_time : there) {
+                const RoofTime *here = of_here.at(roof_time.level), *sheet = at(stated, roof_time.level);
                 if (here != nullptr && sheet != nullptr)
-                    demand.us /= std::min(1.0, here->roof.per_s / sheet->roof.per_s);
+                    roof_time.us /= std::min(1.0, here->roof.per_s / sheet->roof.per_s);
             }
         }
-        if (derates_ || clocks_.known()) std::ranges::stable_sort(there, std::greater{}, &Demand::us);
+        if (derates_ || clocks_.known()) std::ranges::stable_sort(there, std::greater{}, &RoofTime::us);
         return there;
     }
 
     /// With no byte spared by a cache, and with the levels that the target has but states no roof of as fast as here.
-    double highest_demand(const StepResult& step, const StepDemands& here, const std::vector<Demand>& there) const {
+    double highest_roof_time(const StepResult& step, const StepRoofTimes& here,
+                             const std::vector<RoofTime>& there) const {
         double highest = there.front().us;
-        if (const Demand* dram = at(there, Level::dram); dram != nullptr && other_cache() && dram->work > 0)
+        if (const RoofTime* dram = at(there, Level::dram); dram != nullptr && other_cache() && dram->work > 0)
             highest = std::max(highest, dram->us * step.cost.bytes() / dram->work);
-        for (const Demand& demand : here.work)
-            if (at(there, demand.level) == nullptr) highest = std::max(highest, at_clock(demand, clocks_.here_mhz));
+        for (const RoofTime& roof_time : here.work)
+            if (at(there, roof_time.level) == nullptr)
+                highest = std::max(highest, at_clock(roof_time, clocks_.here_mhz));
         return highest;
     }
 
@@ -157,8 +159,8 @@ std::vector<WhatIfGroup> group(const std::vector<WhatIfStep>& steps, NameOf name
 std::vector<std::string> assumptions_of(const Transfer& transfer, const WhatIfMachine& source,
                                         const WhatIfMachine& target) {
     std::vector<std::string> texts = {
-        "Each step runs the same FLOPs and bytes and reaches the same share of its binding roof as here; the interval's other end keeps the time above the demand as it is here.",
-        "Gaps between kernels are those of here; what recording, drift and the residual of the ledger amount to is spread over the steps in proportion to their time."};
+        "Each step runs the same FLOPs and bytes and reaches the same share of its longest roof time as here; the interval's other end keeps the time above the roof time as it is here.",
+        "Gaps between kernels are those of here; what recording, drift and the residual of the time breakdown amount to is spread over the steps in proportion to their time."};
     if (target.roofs.origin() == Origin::estimated)
         texts.push_back(fmt::format("The roofs of {} are its datasheet's{}.", target.name,
                                     transfer.derates()
@@ -171,7 +173,7 @@ std::vector<std::string> assumptions_of(const Transfer& transfer, const WhatIfMa
     for (const Level level : {Level::l2, Level::l1})
         if (source.roofs.bandwidth(level) && !target.roofs.bandwidth(level))
             texts.push_back(fmt::format(
-                "{} states no roof of {}: the expectation leaves its demand out, the high end takes it as here.",
+                "{} states no roof of {}: the expectation leaves its roof time out, the high end takes it as here.",
                 target.name, name(level)));
     if (const Clocks& clocks = transfer.clocks(); clocks.known())
         texts.push_back(fmt::format(
@@ -179,14 +181,14 @@ std::vector<std::string> assumptions_of(const Transfer& transfer, const WhatIfMa
             clocks.here_mhz, clocks.there_mhz));
     texts.push_back(
         transfer.other_cache()
-            ? "How much a cache of another size keeps is not modelled: DRAM bytes are those of here, in the high end at least the streaming bytes: no cache spares any."
+            ? "How much a cache of another size keeps is not modelled: DRAM bytes are those of here, in the high end at least the unfused traffic: no cache spares any."
             : "L2 has the same size on both, so DRAM bytes are taken as here.");
     return texts;
 }
 
 std::string refusal(const Explanation& here, const WhatIfMachine& source, const WhatIfMachine& target,
                     const Transfer& transfer) {
-    if (!here.ledger.unavailable.empty()) return here.ledger.unavailable;
+    if (!here.breakdown.unavailable.empty()) return here.breakdown.unavailable;
     if (!here.missing.empty()) return fmt::format("{}", fmt::join(here.missing, "; "));
     if (std::string why = why_not_between(source, target); !why.empty()) return why;
     if (!source.roofs.unavailable().empty())
@@ -266,7 +268,7 @@ WhatIf what_if(const Explanation& here, const WhatIfMachine& source, const WhatI
     answer.there_ms = Interval::exactly(answer.gaps_ms);
     for (std::size_t i = 0; i < facts.steps.size(); ++i) {
         const StepFacts& step = facts.steps[i];
-        answer.steps.push_back(transfer.expect(step, here.demands[i], step.time_us * unprofiled));
+        answer.steps.push_back(transfer.expect(step, here.roof_times[i], step.time_us * unprofiled));
         answer.there_ms += scaled(answer.steps.back().there_us, 1e-3);
     }
     answer.by_layer = group(answer.steps, [](const WhatIfStep& s) { return layer_group(s.step->layer); });

@@ -1,4 +1,4 @@
-// What if: the latency expected on another machine, from what its roofs demand of each step and from how near the step
+// What if: the latency expected on another machine, from each step's roof times there and from how near the step
 // comes to its roof here. Pure arithmetic; the assumptions come with the figures. docs/machines.md has the rules.
 #pragma once
 
@@ -28,9 +28,9 @@ std::string why_not_between(const WhatIfMachine& source, const WhatIfMachine& ta
 
 struct WhatIfStep {
     const StepResult* step = nullptr;  ///< into the point
-    double here_us = 0;                ///< the ledger's time with its part of recording, drift and residual
-    double demand_here_us = 0, demand_there_us = 0;
-    std::string ceiling_here, ceiling_there;  ///< the binding roofs; empty where nothing is demanded
+    double here_us = 0;                ///< the time breakdown's time with its part of recording, drift and residual
+    double roof_here_us = 0, roof_there_us = 0;
+    std::string ceiling_here, ceiling_there;  ///< the roofs with the longest roof time; empty without one
     Interval there_us;
 };
 
@@ -67,10 +67,10 @@ inline constexpr std::optional<WhatIfTested> what_if_tested = WhatIfTested{9, 4,
 /// What every answer says of itself: one or two sentences.
 std::string tested_text(const std::optional<WhatIfTested>& tested);
 
-/// Expects a point, which was measured and explained on `source`, on `target`. For each step the longest demand of
+/// Expects a point, which was measured and explained on `source`, on `target`. For each step the longest roof time of
 /// the target's roofs (same FLOPs, same bytes at each level that the target has a roof for) over the share that the
-/// binding roof has of the step's time here. The interval's other end: the demand there plus the time above the demand
-/// here, unchanged. Neither is ever below the demand there. Nothing is expected between a GPU and a CPU.
+/// binding roof has of the step's time here. The interval's other end: the roof time there plus the time above the roof
+/// time here, unchanged. Neither is ever below the roof time there. Nothing is expected between a GPU and a CPU.
 ///
 /// `clock_there_mhz`: of the target's SMs while the point ran there, where that is known. With the clock of the run
 /// here it is divided out: roofs of what runs at the SMs' clock are then taken at the clocks of the two runs, instead

@@ -1,4 +1,4 @@
-// Counted bytes split among roles, compared with the steps' streaming bytes.
+// Counted bytes split among roles, compared with the steps' unfused traffic.
 #include "analysis/explain/attribution.h"
 
 #include <fmt/format.h>
@@ -15,14 +15,14 @@ namespace {
 
 using ByRole = std::array<double, role_count>;
 
-ByRole streaming_bytes(const Cost& cost) {
+ByRole unfused_bytes(const Cost& cost) {
     ByRole bytes{};
     for (std::size_t role = 0; role < role_count; ++role)
         bytes[role] = cost.bytes_read[role] + cost.bytes_written[role];
     return bytes;
 }
 
-/// `counted` bytes by role: beyond the streaming bytes each role has its part of them and what is more stays
+/// `counted` bytes by role: beyond the unfused traffic each role has its part of them and what is more stays
 /// unassigned (the step's excess); below them weights come first, as nothing has read them since the last forward.
 ByRole attribute(const ByRole& needed, double counted) {
     double total = 0;
@@ -38,8 +38,8 @@ ByRole attribute(const ByRole& needed, double counted) {
     return attributed;
 }
 
-bool binds(const StepDemands& demands, Level level) {
-    return demands.binding() != nullptr && demands.binding()->level == level;
+bool binds(const StepRoofTimes& roof_times, Level level) {
+    return roof_times.binding() != nullptr && roof_times.binding()->level == level;
 }
 
 LayerTraffic& layer_of(std::vector<LayerTraffic>& layers, const std::string& name) {
@@ -49,26 +49,26 @@ LayerTraffic& layer_of(std::vector<LayerTraffic>& layers, const std::string& nam
     return layers.back();
 }
 
-/// From which ratio of counted to streaming bytes on a layer is worth a sentence.
+/// From which ratio of counted to unfused traffic on a layer is worth a sentence.
 constexpr double noteworthy_more = 1.1, noteworthy_less = 0.9;
 
 std::string finding(const LayerTraffic& layer, bool counted) {
-    if (!counted || layer.streaming_bytes <= 0) return "";
-    const double ratio = layer.measured_bytes / layer.streaming_bytes;
+    if (!counted || layer.unfused_bytes <= 0) return "";
+    const double ratio = layer.measured_bytes / layer.unfused_bytes;
     const std::string moved =
-        fmt::format("{}: while it runs {:.2f} times its streaming bytes move", layer.layer, ratio);
+        fmt::format("{}: while it runs, {:.2f} times its unfused traffic moves", layer.layer, ratio);
     if (ratio >= noteworthy_more)
         return fmt::format("{}; {} read again, or written back for it or for what ran before it, {} us of DRAM time",
-                           moved, format_bytes(layer.measured_bytes - layer.streaming_bytes),
+                           moved, format_bytes(layer.measured_bytes - layer.unfused_bytes),
                            significant(layer.excess_ms * 1e3));
     if (ratio <= noteworthy_less)
-        return fmt::format("{}; L2 kept {}", moved, format_bytes(layer.streaming_bytes - layer.measured_bytes));
+        return fmt::format("{}; L2 kept {}", moved, format_bytes(layer.unfused_bytes - layer.measured_bytes));
     return "";
 }
 
 }  // namespace
 
-Attribution attribute_bandwidth(const PointFacts& facts, std::span<const StepDemands> demands) {
+Attribution attribute_bandwidth(const PointFacts& facts, std::span<const StepRoofTimes> roof_times) {
     Attribution result;
     const std::optional<Roof> dram = facts.roofs.bandwidth(Level::dram);
     if (!facts.unavailable.empty() || !dram) {
@@ -80,12 +80,12 @@ Attribution attribute_bandwidth(const PointFacts& facts, std::span<const StepDem
     std::array<RoleTraffic, role_count> roles{};
     std::array<LevelTraffic, std::size(levels)> traffic{};
     double dram_bound_us = 0;
-    result.counted = !demands.empty();
-    for (std::size_t i = 0; i < demands.size(); ++i) {
-        const StepDemands& of_step = demands[i];
+    result.counted = !roof_times.empty();
+    for (std::size_t i = 0; i < roof_times.size(); ++i) {
+        const StepRoofTimes& of_step = roof_times[i];
         const StepResult& step = *facts.steps[i].step;
-        const ByRole needed = streaming_bytes(step.cost);
-        const Demand* at_dram = of_step.at(Level::dram);
+        const ByRole needed = unfused_bytes(step.cost);
+        const RoofTime* at_dram = of_step.at(Level::dram);
         const bool counted = at_dram != nullptr && at_dram->origin == Origin::measured;
         result.counted = result.counted && (counted || step.cost.bytes() == 0);
         const double bytes = counted ? at_dram->work : step.cost.bytes();
@@ -93,7 +93,7 @@ Attribution attribute_bandwidth(const PointFacts& facts, std::span<const StepDem
         const bool exposed = binds(of_step, Level::dram);
         if (exposed) dram_bound_us += facts.steps[i].time_us;
         for (std::size_t role = 0; role < role_count; ++role) {
-            roles[role].streaming_bytes += needed[role];
+            roles[role].unfused_bytes += needed[role];
             roles[role].attributed_bytes += attributed[role];
             roles[role].dram_ms += attributed[role] * ms_per_byte;
             if (exposed) roles[role].exposed_ms += attributed[role] * ms_per_byte;
@@ -101,24 +101,24 @@ Attribution attribute_bandwidth(const PointFacts& facts, std::span<const StepDem
         const double excess = bytes - step.cost.bytes();
         (excess > 0 ? result.excess_bytes : result.kept_bytes) += std::abs(excess);
         LayerTraffic& layer = layer_of(result.layers, layer_group(step.layer));
-        layer.streaming_bytes += step.cost.bytes();
+        layer.unfused_bytes += step.cost.bytes();
         layer.measured_bytes += bytes;
         layer.excess_ms += excess * ms_per_byte;
-        if (const Demand* at_l2 = of_step.at(Level::l2)) layer.l2_bytes += at_l2->work;
+        if (const RoofTime* at_l2 = of_step.at(Level::l2)) layer.l2_bytes += at_l2->work;
         for (const Level level : levels) {
-            const Demand* demand = of_step.at(level);
-            if (demand == nullptr) continue;
+            const RoofTime* roof_time = of_step.at(level);
+            if (roof_time == nullptr) continue;
             LevelTraffic& sum = traffic[static_cast<std::size_t>(level)];
             sum.level = level;
-            sum.bytes += demand->work;
-            sum.ms += demand->us * 1e-3;
-            if (demand->origin != Origin::measured) sum.origin = demand->origin;
-            if (binds(of_step, level)) sum.binding_ms += demand->us * 1e-3;
+            sum.bytes += roof_time->work;
+            sum.ms += roof_time->us * 1e-3;
+            if (roof_time->origin != Origin::measured) sum.origin = roof_time->origin;
+            if (binds(of_step, level)) sum.binding_ms += roof_time->us * 1e-3;
         }
     }
     for (std::size_t role = 0; role < role_count; ++role) {
         roles[role].role = static_cast<Role>(role);
-        if (roles[role].streaming_bytes > 0) result.roles.push_back(roles[role]);
+        if (roles[role].unfused_bytes > 0) result.roles.push_back(roles[role]);
     }
     for (const LevelTraffic& level : traffic)
         if (level.bytes > 0) result.levels.push_back(level);

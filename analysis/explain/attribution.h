@@ -11,13 +11,13 @@
 namespace kbench {
 
 /// Bytes of one role at DRAM. What was counted is split among roles as docs/method.md says: weights are cold, so they
-/// come first; what is left goes to the others in proportion to their streaming bytes.
+/// come first; what is left goes to the others in proportion to their unfused traffic.
 struct RoleTraffic {
     Role role;
-    double streaming_bytes = 0;   ///< the cost model's
-    double attributed_bytes = 0;  ///< its part of the counted bytes; without counters the streaming bytes
+    double unfused_bytes = 0;     ///< the cost model's
+    double attributed_bytes = 0;  ///< its part of the counted bytes; without counters the unfused traffic
     double dram_ms = 0;           ///< attributed bytes over DRAM's bandwidth, hidden or not
-    double exposed_ms = 0;        ///< the part of it in steps that DRAM binds
+    double exposed_ms = 0;        ///< the part of it in DRAM-bound steps
 };
 
 /// Bytes of one level.
@@ -25,25 +25,25 @@ struct LevelTraffic {
     Level level;
     double bytes = 0;
     double ms = 0;          ///< over the level's bandwidth
-    double binding_ms = 0;  ///< demand of the steps that this level binds
+    double binding_ms = 0;  ///< roof time of the steps that are bound by this level
     Origin origin = Origin::measured;
 };
 
-/// A layer (of all blocks) whose measured DRAM bytes differ from the streaming bytes.
+/// A layer (of all blocks) whose measured DRAM bytes differ from the unfused traffic.
 struct LayerTraffic {
     std::string layer;
-    double streaming_bytes = 0, measured_bytes = 0, l2_bytes = 0;
-    double excess_ms = 0;  ///< bytes beyond the streaming bytes over DRAM's bandwidth; negative: kept in caches
+    double unfused_bytes = 0, measured_bytes = 0, l2_bytes = 0;
+    double excess_ms = 0;  ///< bytes beyond the unfused traffic over DRAM's bandwidth; negative: kept in caches
     std::string
-        finding;  ///< one sentence, such as "c_fc: while it runs 1.4 times its streaming bytes move"; may be empty
+        finding;  ///< one sentence, such as "c_fc: while it runs 1.4 times its unfused traffic move"; may be empty
 };
 
 struct Attribution {
     std::string unavailable;
     bool counted = false;               ///< by hardware counters; else the cost model's
     std::vector<RoleTraffic> roles;     ///< those with bytes, in the order of Role
-    double excess_bytes = 0;            ///< counted beyond streaming bytes, over the steps where it is positive
-    double kept_bytes = 0;              ///< streaming bytes beyond counted ones: what caches kept from DRAM
+    double excess_bytes = 0;            ///< counted beyond unfused traffic, over the steps where it is positive
+    double kept_bytes = 0;              ///< unfused traffic beyond counted ones: what caches kept from DRAM
     double excess_ms = 0, kept_ms = 0;  ///< over DRAM's bandwidth
     std::vector<LevelTraffic> levels;
     std::vector<LayerTraffic> layers;  ///< most bytes first
@@ -51,7 +51,7 @@ struct Attribution {
     double activation_ms = 0;          ///< DRAM time of activations and scores: the most that fusing can save
 };
 
-/// `demands`: one a step.
-Attribution attribute_bandwidth(const PointFacts& facts, std::span<const StepDemands> demands);
+/// `roof_times`: one a step.
+Attribution attribute_bandwidth(const PointFacts& facts, std::span<const StepRoofTimes> roof_times);
 
 }  // namespace kbench

@@ -11,9 +11,9 @@
 namespace kbench {
 namespace {
 
-std::string starved_of_cpu(const Point& point, const Ledger&) { return starvation(point); }
+std::string starved_of_cpu(const Point& point, const TimeBreakdown&) { return starvation(point); }
 
-std::string few_samples(const Point& point, const Ledger&) {
+std::string few_samples(const Point& point, const TimeBreakdown&) {
     const Summary& ms = point.end_to_end->latency.summary_ms;
     const double independent = independent_samples(*point.end_to_end);
     if (independent >= fewest_independent) return "";
@@ -25,14 +25,14 @@ std::string few_samples(const Point& point, const Ledger&) {
     return fmt::format("{}, and {:.0f} independent ones are needed", of, fewest_independent);
 }
 
-std::string unexplained(const Point&, const Ledger& ledger) {
-    if (!ledger.unavailable.empty() || !(ledger.unexplained_share() > most_unexplained)) return "";
+std::string unexplained(const Point&, const TimeBreakdown& breakdown) {
+    if (!breakdown.unavailable.empty() || !(breakdown.unexplained_share() > most_unexplained)) return "";
     return fmt::format("drift and residual are {} of the time, where at most {} may stay unexplained",
-                       percent(ledger.unexplained_share()), percent(most_unexplained));
+                       percent(breakdown.unexplained_share()), percent(most_unexplained));
 }
 
 struct Need {
-    std::string (*lacks)(const Point& point, const Ledger& ledger);  ///< empty where it is there
+    std::string (*lacks)(const Point& point, const TimeBreakdown& breakdown);  ///< empty where it is there
     std::string_view remedy;
 };
 constexpr Need needs[] = {
@@ -66,11 +66,11 @@ std::string starvation(const Point& point) {
                        percent(*point.conditions.cpu_share->lacked()), percent(most_lacked_share));
 }
 
-std::vector<std::string> missing_ground(const Point& point, const Ledger& ledger) {
+std::vector<std::string> missing_ground(const Point& point, const TimeBreakdown& breakdown) {
     std::vector<std::string> missing;
     if (point.status != PointStatus::done || !point.end_to_end) return missing;
     for (const Need& need : needs)
-        if (const std::string lacks = need.lacks(point, ledger); !lacks.empty())
+        if (const std::string lacks = need.lacks(point, breakdown); !lacks.empty())
             missing.push_back(fmt::format("{}: {}", lacks, need.remedy));
     return missing;
 }

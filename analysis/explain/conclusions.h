@@ -29,7 +29,7 @@ std::string starvation(const Point& point);
 
 /// What the figures of a point lack, a sentence each that ends in what to do about it, without a full stop. Empty where
 /// they carry conclusions, and for a point that was not timed.
-std::vector<std::string> missing_ground(const Point& point, const Ledger& ledger);
+std::vector<std::string> missing_ground(const Point& point, const TimeBreakdown& breakdown);
 
 /// "No conclusion is drawn: ...": those together.
 std::string no_conclusion(const std::vector<std::string>& missing);

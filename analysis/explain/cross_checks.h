@@ -1,4 +1,4 @@
-// Second accounts: quantities that were found in two ways which share no figure but the time, beside each other. How
+// Cross-checks: quantities that were found in two ways which share no figure but the time, beside each other. How
 // far they are apart is what neither account alone can show.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace kbench {
 
-struct Closure {
+struct CrossCheck {
     std::string first, second;  ///< what was added up, of which steps or kernels
     double first_us = 0, second_us = 0;
     std::string may_differ;  ///< what, other than an error, sets them apart
@@ -21,7 +21,7 @@ struct Closure {
 /// Those for which the result has both: the tensor pipe's active cycles against the FLOPs over its roof, SMs without a
 /// warp while another has one against what launches leave of their last wave, and the marginal costs of all op kinds
 /// against the whole.
-std::vector<Closure> second_accounts(const PointFacts& facts, std::span<const StepDemands> demands,
-                                     const CycleAccounts& cycles);
+std::vector<CrossCheck> cross_check_all(const PointFacts& facts, std::span<const StepRoofTimes> roof_times,
+                                        const CycleAccounts& cycles);
 
 }  // namespace kbench

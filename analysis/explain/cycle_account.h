@@ -1,5 +1,5 @@
 // The cycle account: in which cycles SMs had no warp, issued, or had warps of which none could issue, as counters say,
-// and what those warps waited for. It stands beside the demands of the roofs and takes nothing from them;
+// and what those warps waited for. It stands beside the roof times and takes nothing from them;
 // docs/method.md has the arithmetic and what it cannot tell.
 #pragma once
 
@@ -23,13 +23,13 @@ struct LostCycles {
 };
 
 /// How far counts that should be equal are apart: their ratio less 1.
-struct CycleClosure {
+struct CountAgreement {
     double stalls = 0;    ///< warps by reason, summed, to resident warps
     double selected = 0;  ///< warps that issued to issues
     double eligible = 0;  ///< warps that issued or could have to eligible warps
 };
 /// Beyond this the reasons are withheld.
-inline constexpr double closure_tolerance = 0.03;
+inline constexpr double agreement_tolerance = 0.03;
 
 /// One step's; parts of the time of its kernels. no_warp + issuing + not_issuing = 1.
 struct CycleAccount {
@@ -46,7 +46,7 @@ struct CycleAccount {
     std::vector<LostCycles> lost;  ///< not_issuing by reason, the largest first
     bool has_bounds = false;       ///< the reasons have bounds, from counted warps
     std::string not_split;         ///< why there are no reasons
-    std::optional<CycleClosure> closure;
+    std::optional<CountAgreement> cross_check;
 };
 
 /// Steps summed, microseconds: one op kind, one layer of all blocks, or the model.
@@ -70,7 +70,7 @@ struct CycleAccounts {
     std::size_t outside = 0, compared = 0;
     bool has_ends = false;    ///< all accounts have `ends` and `uneven`
     double uncounted_us = 0;  ///< time of steps without an account
-    CycleClosure worst;       ///< the largest of each by magnitude
+    CountAgreement worst;     ///< the largest of each by magnitude
 };
 
 }  // namespace kbench

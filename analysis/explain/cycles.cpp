@@ -36,7 +36,7 @@ std::optional<Warps> warps_of(const StepFacts& step) {
     return warps;
 }
 
-CycleClosure closure_of(const Warps& warps) {
+CountAgreement cross_check_of(const Warps& warps) {
     double all = 0;
     for (const auto& [state, count] : warps.by_state) all += count;
     const double ready = warps.in(selected) + warps.in(not_selected);
@@ -44,8 +44,8 @@ CycleClosure closure_of(const Warps& warps) {
             warps.eligible > 0 ? ready / warps.eligible - 1 : 0};
 }
 
-double worst_of(const CycleClosure& closure) {
-    return std::max({std::abs(closure.stalls), std::abs(closure.selected), std::abs(closure.eligible)});
+double worst_of(const CountAgreement& cross_check) {
+    return std::max({std::abs(cross_check.stalls), std::abs(cross_check.selected), std::abs(cross_check.eligible)});
 }
 
 /// Warps wait in cycles with an issue, too. If as many are resident in both kinds of cycles, so many wait while another
@@ -157,10 +157,10 @@ CycleAccount account_of(const StepFacts& step) {
     if (!warps) {
         account.not_split = "what warps wait for was not counted: --counters core,stalls";
     } else {
-        account.closure = closure_of(*warps);
-        if (worst_of(*account.closure) > closure_tolerance)
+        account.cross_check = cross_check_of(*warps);
+        if (worst_of(*account.cross_check) > agreement_tolerance)
             account.not_split =
-                fmt::format("counts that should be equal are {} apart", percent(worst_of(*account.closure)));
+                fmt::format("counts that should be equal are {} apart", percent(worst_of(*account.cross_check)));
         else
             account.lost = split(*warps, account.not_issuing);
     }
@@ -181,10 +181,10 @@ CycleAccounts account_cycles(const PointFacts& facts) {
             continue;
         }
         accounts.has_ends = accounts.has_ends && account.ends;
-        if (account.closure) {
-            take_worse(accounts.worst.stalls, account.closure->stalls);
-            take_worse(accounts.worst.selected, account.closure->selected);
-            take_worse(accounts.worst.eligible, account.closure->eligible);
+        if (account.cross_check) {
+            take_worse(accounts.worst.stalls, account.cross_check->stalls);
+            take_worse(accounts.worst.selected, account.cross_check->selected);
+            take_worse(accounts.worst.eligible, account.cross_check->eligible);
         }
         const bool is_sampled =
             std::ranges::any_of(account.lost, [](const LostCycles& l) { return l.sampled.has_value(); });

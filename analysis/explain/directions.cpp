@@ -30,7 +30,7 @@ std::optional<Interval> time_of(const StepFacts& step) {
 DirectionWork summed(DirectionWork work, const std::string& name, const Explanation& source) {
     if (work.empty()) return work;
     work.time_us = Interval{};
-    double counted = 0, streaming = 0, occupied_us = 0;
+    double counted = 0, unfused = 0, occupied_us = 0;
     bool has_occupancy = true;
     for (const std::size_t i : work.steps) {
         const StepFacts& facts = source.facts.steps[i];
@@ -40,7 +40,7 @@ DirectionWork summed(DirectionWork work, const std::string& name, const Explanat
         if (work.time_us) *work.time_us += *time;
         work.has_interval = work.has_interval && step.time_us && step.time_us->n > 1;
         if (!step.is_recomputed()) work.flops += step.cost.flops;
-        streaming += step.cost.bytes();
+        unfused += step.cost.bytes();
         const std::optional<double> bytes = dram_traffic(facts.counters), occupancy = facts.counters.achieved_occupancy;
         work.is_counted = work.is_counted && bytes && facts.dram_origin == Origin::measured;
         counted += bytes.value_or(0);
@@ -49,7 +49,7 @@ DirectionWork summed(DirectionWork work, const std::string& name, const Explanat
         for (const std::string& label : step.absorbs)
             if (kind_of(label) != step.op) add_once(work.fused, kind_of(label));
     }
-    work.bytes = work.is_counted ? counted : streaming;
+    work.bytes = work.is_counted ? counted : unfused;
     if (has_occupancy && work.time_us) work.occupancy_pct = occupied_us / work.time_us->value;
     work.verdict = judge_together(name, source.facts, source.verdicts, work.steps);
     return work;
@@ -217,7 +217,7 @@ Directions forward_against_backward(const Explanation* forward, const Explanatio
     sum_and_sort(directions.by_op, of_forward, backward);
     sum_and_sort(directions.by_layer, of_forward, backward);
     for (DirectionPair& layer : directions.by_layer) layer.products.clear();
-    directions.findings = direction_findings(directions, backward.ledger.roofs_unavailable.empty());
+    directions.findings = direction_findings(directions, backward.breakdown.roofs_unavailable.empty());
     return directions;
 }
 

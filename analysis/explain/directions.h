@@ -23,7 +23,7 @@ struct DirectionWork {
     std::optional<Interval> time_us;
     bool has_interval = true;             ///< each was timed more than once
     double flops = 0;                     ///< useful ones
-    double bytes = 0;                     ///< through DRAM where `is_counted`, else the cost model's streaming bytes
+    double bytes = 0;                     ///< through DRAM where `is_counted`, else the cost model's unfused traffic
     bool is_counted = true;               ///< by hardware, of every step
     std::optional<double> occupancy_pct;  ///< achieved, weighted by time; nothing where one was not counted
     std::vector<std::string> fused;       ///< op kinds computed along with those that name the steps

@@ -64,9 +64,9 @@ std::string bounds(const DirectionPair& pair) {
     const Verdict &forward = pair.forward.verdict, &backward = pair.backward.verdict;
     const bool is_told = forward.bound != Bound::not_identifiable,
                is_told_back = backward.bound != Bound::not_identifiable;
-    if (!is_told && !is_told_back) return "; what binds either is not identifiable";
-    if (!is_told) return fmt::format("; {} backward, forward not identifiable", verdict_text(backward));
-    if (!is_told_back) return fmt::format("; {} forward, backward not identifiable", verdict_text(forward));
+    if (!is_told && !is_told_back) return "; bottleneck unknown in both";
+    if (!is_told) return fmt::format("; {} backward, forward unknown", verdict_text(backward));
+    if (!is_told_back) return fmt::format("; {} forward, backward unknown", verdict_text(forward));
     if (verdict_text(forward) == verdict_text(backward)) return fmt::format("; both {}", verdict_text(forward));
     return fmt::format("; {} forward, {} backward", verdict_text(forward), verdict_text(backward));
 }
@@ -95,7 +95,7 @@ std::string of_optimizer(const Directions& directions, bool has_roofs) {
                     format_bytes_per_s(optimizer.bytes / us * 1e6));
     if (has_roofs)
         text += optimizer.verdict.bound == Bound::not_identifiable
-                    ? std::string("; what binds it is not identifiable")
+                    ? std::string("; bottleneck unknown")
                     : fmt::format("; {}", verdict_text(optimizer.verdict));
     return text + ".";
 }

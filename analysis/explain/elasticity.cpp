@@ -140,25 +140,26 @@ std::string sentence(const SmGroup& group, int all) {
         case SmFinding::binds:
             if (first.at_equal_clocks.low > faster_than_in_proportion)
                 return fmt::format(
-                    "{} slows down faster than SMs are taken away ({}), as where blocks that filled them need a wave more. The number of SMs binds it.",
+                    "{} slows down faster than SMs are taken away ({}), as where blocks that filled them need a wave more. The number of SMs is its bottleneck.",
                     group.name, seen(first, all));
             return fmt::format(
-                "{} slows down as SMs are taken away ({}): what every SM has of its own binds it, be it FLOP/s, shared memory, issue slots or latency with the warps that fit.",
+                "{} slows down as SMs are taken away ({}): its bottleneck is what every SM has of its own: FLOP/s, shared memory, issue slots, or latency with the warps that fit.",
                 group.name, seen(first, all));
         case SmFinding::binds_partly:
-            return fmt::format("{} slows down, but less than SMs are taken away ({}): they bind a part of its time.",
-                               group.name, seen(first, all));
+            return fmt::format(
+                "{} slows down, but less than SMs are taken away ({}): SMs are the bottleneck of a part of its time.",
+                group.name, seen(first, all));
         case SmFinding::does_not_bind:
             if (group.fills_few)
                 return fmt::format(
                     "{} did not slow down when SMs were taken away ({}), as its kernels have no more blocks than SMs were left: more SMs would not help it, faster ones may.",
                     group.name, seen(first, all));
             return fmt::format(
-                "{} did not slow down when SMs were taken away ({}): SMs do not bind it. DRAM, L2, or launching and ending kernels may.",
+                "{} did not slow down when SMs were taken away ({}): SMs are not its bottleneck. DRAM, L2, or launching and ending kernels may be.",
                 group.name, seen(first, all));
         case SmFinding::cannot_tell: break;
     }
-    return fmt::format("{} cannot be told: {}.", group.name, seen(first, all));
+    return fmt::format("{}: cannot tell, {}.", group.name, seen(first, all));
 }
 
 }  // namespace kbench

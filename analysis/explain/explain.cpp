@@ -11,9 +11,9 @@
 
 #include "analysis/explain/conclusions.h"
 #include "analysis/explain/cycles.h"
-#include "analysis/explain/roof_times.h"
 #include "analysis/explain/impossible.h"
 #include "analysis/explain/judge.h"
+#include "analysis/explain/roof_times.h"
 #include "analysis/explain/units.h"
 #include "analysis/explain/verdict_rules.h"
 #include "analysis/result/point_name.h"
@@ -23,15 +23,13 @@ namespace kbench {
 namespace {
 
 /// How long it takes, and whether the account of it closes.
-std::string first_sentence(const Point& point, const Ledger& ledger) {
-    const TimeUnit unit = time_unit(ledger.end_to_end_us * 1e-3);
+std::string first_sentence(const Point& point, const TimeBreakdown& breakdown) {
+    const TimeUnit unit = time_unit(breakdown.end_to_end_us * 1e-3);
     return fmt::format(
         "{} takes {} {} on this {}; steps, gaps and the correction for recording come to it within {:.1f} %{}.",
-        sentence_name(point), significant(ledger.end_to_end_us * 1e-3 * unit.per_ms), unit.name,
-        point.backend() == "cuda" ? "GPU" : "CPU", ledger.unexplained_share() * 100,
-        ledger.closes()
-            ? ""
-            : fmt::format(", which is more than the {} that this account should close to", percent(closing_tolerance)));
+        sentence_name(point), significant(breakdown.end_to_end_us * 1e-3 * unit.per_ms), unit.name,
+        point.backend() == "cuda" ? "GPU" : "CPU", breakdown.unexplained_share() * 100,
+        breakdown.closes() ? "" : fmt::format(", where {} is the goal", percent(closing_tolerance)));
 }
 
 std::string level_text(const Verdict& verdict) {
@@ -42,13 +40,13 @@ std::string level_text(const Verdict& verdict) {
 /// for. Steps that it may bind each by itself must be few as well.
 constexpr double small_dram_share = 0.30, few_steps_share = 0.20;
 
-/// The part of the steps' time in steps of which DRAM's demand may reach the share from which on a roof binds.
+/// The part of the steps' time whose DRAM roof time may reach the share from which on a step is bound by it.
 double may_be_bound_by_dram(const Explanation& explanation) {
     double steps_us = 0, may_us = 0;
-    for (std::size_t i = 0; i < explanation.demands.size(); ++i) {
+    for (std::size_t i = 0; i < explanation.roof_times.size(); ++i) {
         const double time_us = explanation.facts.steps[i].time_us;
         steps_us += time_us;
-        const Demand* dram = explanation.demands[i].at(Level::dram);
+        const RoofTime* dram = explanation.roof_times[i].at(Level::dram);
         if (dram != nullptr && dram->run_us.high * (dram->origin == Origin::measured ? 1 : uncounted_bytes_factor) >=
                                    bound_share * time_us)
             may_us += time_us;
@@ -61,13 +59,13 @@ std::string dram_text(const Explanation& explanation) {
     const Attribution& attribution = explanation.attribution;
     const auto dram = std::ranges::find(attribution.levels, Level::dram, &LevelTraffic::level);
     if (!attribution.unavailable.empty() || dram == attribution.levels.end()) return "";
-    const double share = dram->ms * 1e3 / explanation.ledger.end_to_end_us;
+    const double share = dram->ms * 1e3 / explanation.breakdown.end_to_end_us;
     const double most = share * (dram->origin == Origin::measured ? 1 : uncounted_bytes_factor);
     return fmt::format("; its DRAM traffic ({}) takes {} of the time at full bandwidth{}", name(dram->origin),
                        percent(share),
                        explanation.verdicts.model.bound != Bound::bandwidth && most < small_dram_share &&
                                may_be_bound_by_dram(explanation) < few_steps_share
-                           ? ", so DRAM does not bind it"
+                           ? ", so DRAM is not the bottleneck"
                            : "");
 }
 
@@ -82,43 +80,44 @@ std::string reason_text(const Verdict& verdict) {
                        name(verdict.bound));
 }
 
-/// What binds it, with the share that the roofs demand.
+/// The bottleneck, and how much of the time the roof times are.
 std::string second_sentence(const Explanation& explanation) {
-    const Ledger& ledger = explanation.ledger;
+    const TimeBreakdown& breakdown = explanation.breakdown;
     const Verdict& verdict = explanation.verdicts.model;
-    if (!ledger.roofs_unavailable.empty())
-        return fmt::format("What binds it cannot be said: {}.", ledger.roofs_unavailable);
-    std::string demand =
-        fmt::format("the roofs demand {} of the time", percent(ledger.demands.useful_us / ledger.end_to_end_us));
+    if (!breakdown.roofs_unavailable.empty())
+        return fmt::format("The bottleneck is unknown: {}.", breakdown.roofs_unavailable);
+    std::string roof_time = fmt::format("at the roofs the work would take {} of the time",
+                                        percent(breakdown.roof_times.useful_us / breakdown.end_to_end_us));
     constexpr double many_tied = 0.20;  // a part of the time
-    if (const double tied = ledger.demands.tied_us / ledger.end_to_end_us;
+    if (const double tied = breakdown.roof_times.tied_us / breakdown.end_to_end_us;
         verdict.bound == Bound::not_identifiable && tied >= many_tied)
-        demand += fmt::format(", and in {} of it two of them tie", percent(tied));
+        roof_time += fmt::format(", and in steps with {} of the time two roof times are equal", percent(tied));
     const std::string dram = dram_text(explanation);
     std::string rejected;
     for (const Hypothesis& hypothesis : verdict.hypotheses)
         if (hypothesis.finding == Finding::rejected)
             rejected += fmt::format("{}{}", rejected.empty() ? "; not " : ", not ", name(hypothesis.bound));
     if (is_beyond_telling(verdict))
-        return fmt::format("What binds {} of the steps' time cannot be told{}: {}{}{}.", percent(verdict.undecided),
-                           rejected, demand, dram,
-                           verdict.lacks_units ? "; --counters core,tensor,pipes counts units that may" : "");
+        return fmt::format("The bottleneck is unknown for {} of the steps' time{}: {}{}{}.", percent(verdict.undecided),
+                           rejected, roof_time, dram,
+                           verdict.lacks_units ? "; --counters core,tensor,pipes counts units that may be it" : "");
     if (verdict.bound == Bound::not_identifiable)
-        return fmt::format("No single thing binds it ({}{}): {}{}.", reason_text(verdict), rejected, demand, dram);
+        return fmt::format("There is no single bottleneck ({}{}): {}{}.", reason_text(verdict), rejected, roof_time,
+                           dram);
     return fmt::format("It is {}{}{}: {}; {}{}.", name(verdict.bound), level_text(verdict), rejected,
-                       reason_text(verdict), demand, dram);
+                       reason_text(verdict), roof_time, dram);
 }
 
-/// Dependent steps with less of the time are not worth a sentence of the answer.
+/// Time steps with less of the time are not worth a sentence of the answer.
 constexpr double noteworthy_share = 0.20;
 
-/// What dependent steps have to do with it; empty where they are few.
-std::string dependent_sentence(const Ledger& ledger, const std::vector<DependentSteps>& groups) {
-    const std::optional<DependentSteps> all = together(groups);
-    if (!all || all->time_us < noteworthy_share * ledger.end_to_end_us) return "";
+/// What time steps have to do with it; empty where they are few.
+std::string serial_chain_sentence(const TimeBreakdown& breakdown, const std::vector<SerialChain>& groups) {
+    const std::optional<SerialChain> all = together(groups);
+    if (!all || all->time_us < noteworthy_share * breakdown.end_to_end_us) return "";
     std::string text = fmt::format(
-        "{:.0f} dependent steps, of which each waits for the one before it, have {} of the time, {} us each",
-        all->dependent, percent(all->time_us / ledger.end_to_end_us), significant(all->us()));
+        "{:.0f} time steps, a serial chain in which each waits for the one before it, take {} of the time, {} us each",
+        all->time_steps, percent(all->time_us / breakdown.end_to_end_us), significant(all->us()));
     if (all->together_us > 0)
         text += fmt::format("; all roofs{}, one after another, would take {} us of that",
                             all->is_complete ? "" : " that are known", significant(all->together_us_of_one(), 2));
@@ -129,14 +128,14 @@ std::string dependent_sentence(const Ledger& ledger, const std::vector<Dependent
     return text + ".";
 }
 
-/// Whether most of the time is dependent steps': each waits for the one before it, whatever else there is to run.
-bool is_mostly_dependent(const Ledger& ledger, const std::vector<DependentSteps>& groups) {
-    const std::optional<DependentSteps> all = together(groups);
-    return all && all->time_us > 0.5 * ledger.end_to_end_us;
+/// Whether most of the time is time steps': each waits for the one before it, whatever else there is to run.
+bool is_mostly_serial(const TimeBreakdown& breakdown, const std::vector<SerialChain>& groups) {
+    const std::optional<SerialChain> all = together(groups);
+    return all && all->time_us > 0.5 * breakdown.end_to_end_us;
 }
 
 /// What would shorten it.
-std::string change_text(const Verdict& verdict, bool mostly_dependent) {
+std::string change_text(const Verdict& verdict, bool mostly_serial) {
     switch (verdict.bound) {
         case Bound::bandwidth:
             return "more bandwidth at that level, fewer bytes (fusing, narrower types) or a larger cache would shorten it";
@@ -145,20 +144,20 @@ std::string change_text(const Verdict& verdict, bool mostly_dependent) {
                 return "fewer instructions of that kind for the same work would shorten it, more memory bandwidth would not";
             return "a faster unit (a narrower precision, more SMs, a higher power limit) would shorten it, more memory bandwidth would not";
         case Bound::latency:
-            if (verdict.level == dependent_steps_level)
-                return "neither more bandwidth nor more FLOP/s would shorten it much, and more sequences at once would take little longer; quicker exchanges between dependent steps, or fewer of them, would shorten it";
+            if (verdict.level == time_steps_level)
+                return "neither more bandwidth nor more FLOP/s would shorten it much, and more sequences at once would take little longer; quicker exchanges between time steps, or fewer of them, would shorten it";
             return "neither more bandwidth nor more FLOP/s would shorten it much; more work in flight would";
         case Bound::launch:
             return "fewer and longer kernels (fusing, a larger batch) would shorten it, other hardware hardly";
         case Bound::occupancy:
-            if (mostly_dependent)
-                return "whether less work in a dependent step or a quicker exchange between them would shorten it, these figures do not tell, as the two overlap";
+            if (mostly_serial)
+                return "these figures do not tell whether less work in a time step or a quicker exchange between them would shorten it, as the two overlap";
             return "more blocks or more warps an SM (other tiles, a larger batch) would shorten it before other hardware does";
         case Bound::not_identifiable: break;
     }
     return is_beyond_telling(verdict)
-               ? "what would shorten it cannot be told from these figures"
-               : "as no one thing binds it, no one change of the machine shortens it in proportion";
+               ? "these figures do not tell what would shorten it"
+               : "with no single bottleneck, no one change of the machine shortens it in proportion";
 }
 
 /// " (waiting for long_scoreboard in 27 %, for barrier in 8 to 12 %)": what warps waited for, where that was sampled or
@@ -178,20 +177,19 @@ std::string waits_text(const CycleGroup& all) {
 }
 
 /// What SMs did, as counted, and what would change it.
-std::string third_sentence(const Ledger& ledger, const CycleAccounts& cycles, const Verdict& verdict,
-                           bool mostly_dependent) {
-    if (!ledger.roofs_unavailable.empty())
-        return "What would change it cannot be said either; measured ceilings (kbench ceilings) would tell.";
-    std::string change = change_text(verdict, mostly_dependent);
+std::string third_sentence(const TimeBreakdown& breakdown, const CycleAccounts& cycles, const Verdict& verdict,
+                           bool mostly_serial) {
+    if (!breakdown.roofs_unavailable.empty())
+        return "What would shorten it is unknown, too; measured ceilings (kbench ceilings) would tell.";
+    std::string change = change_text(verdict, mostly_serial);
     if (!cycles.unavailable.empty()) {
         change.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(change.front())));
         return change + ".";
     }
     const CycleGroup& all = cycles.total;
-    return fmt::format(
-        "Of the kernels' time SMs had no warp in {}, issued in {}, and had warps of which none could issue in {}{}; {}.",
-        percent(all.no_warp_us / all.time_us), percent(all.issuing_us / all.time_us),
-        percent(all.not_issuing_us / all.time_us), waits_text(all), change);
+    return fmt::format("SMs during kernels: {} idle, {} issuing, {} stalled{}; {}.",
+                       percent(all.no_warp_us / all.time_us), percent(all.issuing_us / all.time_us),
+                       percent(all.not_issuing_us / all.time_us), waits_text(all), change);
 }
 
 }  // namespace
@@ -202,32 +200,32 @@ Explanation explain(const Result& result, const Point& point, const Roofs& roofs
     Explanation explanation;
     explanation.facts = make_facts(point, roofs);
     const PointFacts& facts = explanation.facts;
-    std::vector<StepDemands>& demands = explanation.demands;
+    std::vector<StepRoofTimes>& roof_times = explanation.roof_times;
     std::vector<UnitActivity> units;
     std::vector<std::vector<std::string>> told;
     if (point.end_to_end)
         for (const StepFacts& step : facts.steps) {
-            demands.push_back(step_demands(step, roofs));
+            roof_times.push_back(roof_times_of_step(step, roofs));
             units.push_back(unit_activity(step));
-            told.push_back(dependent_evidence(step, demands.back(), units.back(), roofs));
+            told.push_back(serial_chain_evidence(step, roof_times.back(), units.back(), roofs));
         }
     explanation.cycles = account_cycles(facts);
-    explanation.ledger = make_ledger(facts, demands, units, explanation.cycles);
-    const Ledger& ledger = explanation.ledger;
-    explanation.closures = second_accounts(facts, demands, explanation.cycles);
+    explanation.breakdown = break_down(facts, roof_times, units, explanation.cycles);
+    const TimeBreakdown& breakdown = explanation.breakdown;
+    explanation.cross_checks = cross_check_all(facts, roof_times, explanation.cycles);
     explanation.elasticity = sm_elasticity(facts);
-    explanation.roofline = make_roofline(facts, demands);
-    explanation.attribution = attribute_bandwidth(facts, demands);
-    explanation.impossible = impossible_figures(result, facts, demands);
-    explanation.missing = missing_ground(point, ledger);
-    explanation.verdicts = withheld_from(judge({facts, demands, units, explanation.cycles, told}),
+    explanation.roofline = make_roofline(facts, roof_times);
+    explanation.attribution = attribute_bandwidth(facts, roof_times);
+    explanation.impossible = impossible_figures(result, facts, roof_times);
+    explanation.missing = missing_ground(point, breakdown);
+    explanation.verdicts = withheld_from(judge({facts, roof_times, units, explanation.cycles, told}),
                                          explanation.impossible, explanation.missing);
-    explanation.dependent = dependent_steps_of(facts, demands, units);
-    for (DependentSteps& group : explanation.dependent)
+    explanation.time_steps = serial_chains_of(facts, roof_times, units);
+    for (SerialChain& group : explanation.time_steps)
         group.bound = judge_together(group.layer, facts, explanation.verdicts, group.steps).bound;
     if (!explanation.concludes()) {
         withhold(explanation.elasticity);
-        for (MarginalCheck& check : explanation.ledger.marginal) check.finding.clear();
+        for (MarginalCheck& check : explanation.breakdown.marginal) check.finding.clear();
     }
     if (!explanation.impossible.empty()) {
         for (const std::string& figure : explanation.impossible)
@@ -235,23 +233,23 @@ Explanation explain(const Result& result, const Point& point, const Roofs& roofs
         explanation.answer.push_back("No conclusion is drawn from figures of which one is wrong.");
         return explanation;
     }
-    if (!ledger.unavailable.empty()) {
-        const double ms = ledger.end_to_end_us * 1e-3;
+    if (!breakdown.unavailable.empty()) {
+        const double ms = breakdown.end_to_end_us * 1e-3;
         const TimeUnit unit = time_unit(ms);
-        explanation.answer = {ms > 0 ? fmt::format("{} takes {} {} on this {}. Why cannot be said: {}.",
+        explanation.answer = {ms > 0 ? fmt::format("{} takes {} {} on this {}. Why is unknown: {}.",
                                                    sentence_name(point), significant(ms * unit.per_ms), unit.name,
-                                                   point.backend() == "cuda" ? "GPU" : "CPU", ledger.unavailable)
-                                     : fmt::format("{}: {}.", short_name(point), ledger.unavailable)};
+                                                   point.backend() == "cuda" ? "GPU" : "CPU", breakdown.unavailable)
+                                     : fmt::format("{}: {}.", short_name(point), breakdown.unavailable)};
         return explanation;
     }
     if (!explanation.missing.empty()) {
-        explanation.answer = {first_sentence(point, ledger), no_conclusion(explanation.missing)};
+        explanation.answer = {first_sentence(point, breakdown), no_conclusion(explanation.missing)};
         return explanation;
     }
-    explanation.answer = {first_sentence(point, ledger), second_sentence(explanation),
-                          third_sentence(ledger, explanation.cycles, explanation.verdicts.model,
-                                         is_mostly_dependent(ledger, explanation.dependent))};
-    if (std::string sentence = dependent_sentence(ledger, explanation.dependent); !sentence.empty())
+    explanation.answer = {first_sentence(point, breakdown), second_sentence(explanation),
+                          third_sentence(breakdown, explanation.cycles, explanation.verdicts.model,
+                                         is_mostly_serial(breakdown, explanation.time_steps))};
+    if (std::string sentence = serial_chain_sentence(breakdown, explanation.time_steps); !sentence.empty())
         explanation.answer.insert(explanation.answer.begin() + 2, std::move(sentence));
     return explanation;
 }

@@ -9,11 +9,11 @@
 #include "analysis/explain/attribution.h"
 #include "analysis/explain/cross_checks.h"
 #include "analysis/explain/cycle_account.h"
-#include "analysis/explain/roof_time.h"
-#include "analysis/explain/serial_chain.h"
 #include "analysis/explain/elasticity.h"
-#include "analysis/explain/time_breakdown.h"
+#include "analysis/explain/roof_time.h"
 #include "analysis/explain/roofline.h"
+#include "analysis/explain/serial_chain.h"
+#include "analysis/explain/time_breakdown.h"
 #include "analysis/explain/verdict.h"
 #include "analysis/facts/point_facts.h"
 
@@ -21,19 +21,19 @@ namespace kbench {
 
 struct Explanation {
     PointFacts facts;
-    std::vector<StepDemands> demands;  ///< one a step; none where the point was not timed
-    Ledger ledger;
+    std::vector<StepRoofTimes> roof_times;  ///< one a step; none where the point was not timed
+    TimeBreakdown breakdown;
     CycleAccounts cycles;
-    std::vector<Closure> closures;
+    std::vector<CrossCheck> cross_checks;
     SmElasticity elasticity;
     Roofline roofline;
     Attribution attribution;
     Verdicts verdicts;
-    std::vector<DependentSteps> dependent;
+    std::vector<SerialChain> time_steps;
     std::vector<std::string> impossible;  ///< figures that cannot be; where there are any, no verdict says anything
     std::vector<std::string> missing;     ///< missing_ground(): where there is any, no verdict says anything either
     std::vector<std::string> answer;      ///< three sentences: how long, what binds it, what would change it, with
-                                          ///< one of dependent steps where they have much of the time; or those
+                                          ///< one of time steps where they have much of the time; or those
 
     /// Whether the figures carry conclusions.
     bool concludes() const { return impossible.empty() && missing.empty(); }

@@ -19,12 +19,12 @@ constexpr double most_ipc = schedulers + 0.05;
 /// A card of another maker's clock or memory may be this much above the datasheet.
 constexpr double datasheet_tolerance = 1.15;
 
-/// The longest of a step's demands that no cache can have spared: FLOPs as executed, and bytes that were counted.
-double certain_us(const StepFacts& step, const StepDemands& demands) {
+/// The longest of a step's roof times that no cache can have spared: FLOPs as executed, and bytes that were counted.
+double certain_us(const StepFacts& step, const StepRoofTimes& roof_times) {
     double us = 0;
-    for (const Demand& demand : demands.work)
-        if (!demand.level || demand.origin == Origin::measured)
-            us = std::max(us, demand.us * (demand.level ? 1 : step.executed_over_useful()));
+    for (const RoofTime& roof_time : roof_times.work)
+        if (!roof_time.level || roof_time.origin == Origin::measured)
+            us = std::max(us, roof_time.us * (roof_time.level ? 1 : step.executed_over_useful()));
     return us;
 }
 
@@ -83,10 +83,10 @@ std::string_view suspects_of(const Point& point) {
                : "the roofs (did other work use the cores?), the precision that ran, the work that is counted";
 }
 
-void find_demands(Findings& found, const PointFacts& facts, std::span<const StepDemands> demands) {
+void find_roof_times(Findings& found, const PointFacts& facts, std::span<const StepRoofTimes> roof_times) {
     if (!facts.unavailable.empty() || !(facts.end_to_end_us > 0)) return;
     double certain = 0;
-    for (std::size_t i = 0; i < demands.size(); ++i) certain += certain_us(facts.steps[i], demands[i]);
+    for (std::size_t i = 0; i < roof_times.size(); ++i) certain += certain_us(facts.steps[i], roof_times[i]);
     const double share = certain / facts.end_to_end_us;
     if (share > impossible_share)
         found.push_back(
@@ -142,13 +142,13 @@ void find_device(Findings& found, const Result& result, const Point& point) {
 }  // namespace
 
 std::vector<std::string> impossible_figures(const Result& result, const PointFacts& facts,
-                                            std::span<const StepDemands> demands) {
+                                            std::span<const StepRoofTimes> roof_times) {
     Findings found;
     const Point& point = *facts.point;
     if (point.status != PointStatus::done) return found;
     find_verification(found, point);
     find_times(found, point);
-    find_demands(found, facts, demands);
+    find_roof_times(found, facts, roof_times);
     find_counters(found, facts);
     find_roofs(found, facts.roofs);
     find_device(found, result, point);

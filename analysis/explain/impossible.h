@@ -10,7 +10,7 @@
 
 namespace kbench {
 
-/// A demand over this share of the time cannot be: clocks, counters and roofs are that exact.
+/// A roof time over this share of the time cannot be: clocks, counters and roofs are that exact.
 inline constexpr double impossible_share = 1.05;
 
 /// One sentence each, with what may be wrong, the likeliest first. The point may have a verification that failed,
@@ -19,7 +19,7 @@ inline constexpr double impossible_share = 1.05;
 /// longer than they ran. The machine may have a roof below that of a slower level, or be a device whose datasheet its
 /// own roofs refute. Empty where all can be.
 std::vector<std::string> impossible_figures(const Result& result, const PointFacts& facts,
-                                            std::span<const StepDemands> demands);
+                                            std::span<const StepRoofTimes> roof_times);
 
 /// What `of_points` has of each of `points`, each once: with its point's name where it is one point's of several.
 std::vector<std::string> each_once(std::span<const Point> points,

@@ -14,50 +14,50 @@
 namespace kbench {
 namespace {
 
-/// What demands longest of the memories, or of the units; with the next one where their intervals meet.
-std::string longest_names(const StepDemands& of_step, bool of_memory) {
-    std::vector<Demand> demands = of_step.all();
-    std::erase_if(demands, [&](const Demand& demand) { return demand.is_memory() != of_memory; });
-    if (demands.empty()) return "";
-    const std::string longest(demands[0].name());
-    return are_tied(demands) ? fmt::format("{} or {}", longest, demands[1].name()) : longest;
+/// The memory, or the unit, with the longest roof time; with the next one where their intervals meet.
+std::string longest_names(const StepRoofTimes& of_step, bool of_memory) {
+    std::vector<RoofTime> roof_times = of_step.all();
+    std::erase_if(roof_times, [&](const RoofTime& roof_time) { return roof_time.is_memory() != of_memory; });
+    if (roof_times.empty()) return "";
+    const std::string longest(roof_times[0].name());
+    return are_tied(roof_times) ? fmt::format("{} or {}", longest, roof_times[1].name()) : longest;
 }
 
-std::string level_of(const StepDemands& demands, const Rule& rule, const VerdictFacts& f) {
+std::string level_of(const StepRoofTimes& roof_times, const Rule& rule, const VerdictFacts& f) {
     if (rule.shown.id == "busy-memory") return std::string(f.units.memory.name);
     if (rule.shown.id == "busy-unit") return std::string(f.units.pipe.name);
     if (rule.shown.id == "half-busy") return std::string(f.units.busiest().name);
-    if (rule.shown.id == "dependent-steps") return std::string(dependent_steps_level);
-    if (rule.shown.id == "nothing-binds" && f.split && f.has_units && !f.units.known)
+    if (rule.shown.id == "time-steps") return std::string(time_steps_level);
+    if (rule.shown.id == "no-bottleneck" && f.split && f.has_units && !f.units.known)
         return std::string(units_not_counted);
     if (rule.shown.id == "memory-roof" || rule.shown.id == "compute-roof")
-        return longest_names(demands, rule.shown.id == "memory-roof");
+        return longest_names(roof_times, rule.shown.id == "memory-roof");
     return "";
 }
 
-std::string demand_evidence(const Demand& demand, double time_us) {
-    std::string work = format_flop(demand.work), roof = format_flop_per_s(demand.roof.per_s);
-    if (demand.is_memory()) {
-        work = fmt::format("{} through {}", format_bytes(demand.work), demand.name());
-        roof = format_bytes_per_s(demand.roof.per_s);
-    } else if (!demand.unit.empty()) {
-        work = fmt::format("{:.4g} million instructions of the {}", demand.work * 1e-6, demand.unit);
-        roof = fmt::format("{:.4g} Ginst/s", demand.roof.per_s * 1e-9);
+std::string roof_time_evidence(const RoofTime& roof_time, double time_us) {
+    std::string work = format_flop(roof_time.work), roof = format_flop_per_s(roof_time.roof.per_s);
+    if (roof_time.is_memory()) {
+        work = fmt::format("{} through {}", format_bytes(roof_time.work), roof_time.name());
+        roof = format_bytes_per_s(roof_time.roof.per_s);
+    } else if (!roof_time.unit.empty()) {
+        work = fmt::format("{:.4g} million instructions of the {}", roof_time.work * 1e-6, roof_time.unit);
+        roof = fmt::format("{:.4g} Ginst/s", roof_time.roof.per_s * 1e-9);
     }
-    return fmt::format("{} ({}) would take {} of the time at the roof {} of {} ({})", work, name(demand.origin),
-                       percent(demand.us / time_us), demand.roof.ceiling, roof, name(demand.roof.origin));
+    return fmt::format("{} ({}) would take {} of the time at the roof {} of {} ({})", work, name(roof_time.origin),
+                       percent(roof_time.us / time_us), roof_time.roof.ceiling, roof, name(roof_time.roof.origin));
 }
 
 void add_evidence(std::vector<std::string>& evidence, const StepGrounds& step, const VerdictFacts& f,
                   const Roofs& roofs) {
     const double time_us = step.facts.time_us;
-    for (const Demand& demand : step.demands.all())
-        if (demand.work > 0) evidence.push_back(demand_evidence(demand, time_us));
+    for (const RoofTime& roof_time : step.roof_times.all())
+        if (roof_time.work > 0) evidence.push_back(roof_time_evidence(roof_time, time_us));
     const auto add_share = [&](double share, std::string_view what) {
         if (std::abs(share) >= 0.01) evidence.push_back(fmt::format("{} {}", percent(share), what));
     };
     double clock = 0, extra = 0;
-    if (const Demand* binding = step.demands.binding()) {
+    if (const RoofTime* binding = step.roof_times.binding()) {
         const double slower =
             binding->run_us.value * binding->work / (binding->us * (binding->work + binding->extra_work));
         clock = binding->us * (slower - 1) / time_us;
@@ -67,9 +67,11 @@ void add_evidence(std::vector<std::string>& evidence, const StepGrounds& step, c
     add_share(std::max(extra, 0.0), "of the time at that roof for FLOPs beyond the model's (derived)");
     add_share(std::max(-extra, 0.0), "of the time less at that roof for FLOPs that ran on another unit (derived)");
     if (f.split) {
-        add_share(f.idle_share, "of the time SMs had no warp, kernels starting and ending apart (measured)");
+        add_share(
+            f.idle_share,
+            "of the time SMs were idle, without a warp; starting and ending kernels are not counted here (measured)");
         add_share(step.cycles.issuing, "of the time schedulers issued (measured)");
-        add_share(f.waiting_share, "of the time SMs had warps none of which could issue (measured)");
+        add_share(f.waiting_share, "of the time SMs were stalled, with warps none of which could issue (measured)");
     }
     for (const auto& [unit, kind] :
          {std::pair{f.units.pipe, "pipes"}, std::pair{f.units.memory, "memories on the chip"}})
@@ -77,7 +79,7 @@ void add_evidence(std::vector<std::string>& evidence, const StepGrounds& step, c
             add_share(unit.share,
                       fmt::format("of the active cycles {} busy, the most of the {} that were counted (measured)",
                                   unit.name, kind));
-    add_share(f.rest_share, "of the time is above the roofs' demand and not split (no counters)");
+    add_share(f.rest_share, "of the time is above the roof time and not split (no counters)");
     add_share(f.gap_share, "of the step and the gap before it is gaps, and starting and ending kernels (measured)");
     if (f.occupancy_pct) evidence.push_back(fmt::format("achieved occupancy {:.0f} % (measured)", *f.occupancy_pct));
     if (!roofs.unavailable().empty()) evidence.push_back(fmt::format("no roofs: {}", roofs.unavailable()));
@@ -120,7 +122,7 @@ Verdict judge_step(const StepGrounds& step, const Roofs& roofs, std::vector<std:
     const Rule& rule = other.empty() ? decides : error_rule();
     verdict.bound = rule.shown.bound;
     verdict.rule = rule.shown.id;
-    verdict.level = level_of(step.demands, rule, f);
+    verdict.level = level_of(step.roof_times, rule, f);
     verdict.margin = rule.figure(f) / rule.shown.threshold - 1;
     verdict.overturned_by = with_thresholds(rule.overturned_by, rule.shown.threshold);
     verdict.evidence = std::move(told);
@@ -193,8 +195,10 @@ Verdict judge_many(const std::string& subject, const Tally& tally) {
     for (const auto& [key, us] : tally.us) parts.emplace_back(us / tally.total_us, key);
     std::ranges::sort(parts, std::greater{});
     for (const auto& [share, key] : parts)
-        verdict.evidence.push_back(fmt::format("{} of the steps' time is {}{}", percent(share), name(key.first),
-                                               key.second.empty() ? "" : fmt::format(" ({})", key.second)));
+        verdict.evidence.push_back(
+            fmt::format("{} of the steps' time is {}{}", percent(share),
+                        key.first == Bound::not_identifiable ? "of unknown bottleneck" : name(key.first),
+                        key.second.empty() ? "" : fmt::format(" ({})", key.second)));
     const auto [bound, share] = tally.longest();
     for (const auto& [part, key] : parts) {
         if (key.first == Bound::not_identifiable) verdict.undecided += part;
@@ -217,7 +221,7 @@ Verdict judge_many(const std::string& subject, const Tally& tally) {
 /// Gaps belong to no step: where they are long they bind the model, whatever binds its steps.
 void judge_gaps(Verdict& verdict, const Grounds& grounds) {
     double gaps_us = 0;
-    for (std::size_t i = 0; i < grounds.demands.size(); ++i)
+    for (std::size_t i = 0; i < grounds.roof_times.size(); ++i)
         gaps_us += grounds.facts.steps[i].gaps_us() + grounds.cycles.steps[i].starts_us;
     const double gaps = grounds.facts.end_to_end_us > 0 ? gaps_us / grounds.facts.end_to_end_us : 0;
     if (gaps < model_gaps.threshold) return;
@@ -252,14 +256,14 @@ Verdict judge_together(const std::string& subject, const PointFacts& facts, cons
 Verdicts judge(const Grounds& grounds) {
     Verdicts verdicts;
     Tally model;
-    for (std::size_t i = 0; i < grounds.demands.size(); ++i) {
+    for (std::size_t i = 0; i < grounds.roof_times.size(); ++i) {
         const StepFacts& step = grounds.facts.steps[i];
-        verdicts.steps.push_back(judge_step({step, grounds.demands[i], grounds.units[i], grounds.cycles.steps[i]},
+        verdicts.steps.push_back(judge_step({step, grounds.roof_times[i], grounds.units[i], grounds.cycles.steps[i]},
                                             grounds.facts.roofs,
                                             grounds.told.empty() ? std::vector<std::string>() : grounds.told[i]));
         model.add(verdicts.steps.back(), step.time_us);
     }
-    if (!grounds.demands.empty())
+    if (!grounds.roof_times.empty())
         for (const auto& [layer, steps] : grounds.facts.by_layer)
             verdicts.layers.push_back(judge_together(layer, grounds.facts, verdicts, steps));
     verdicts.model = judge_many("model", model);

@@ -13,10 +13,10 @@
 
 namespace kbench {
 
-/// What verdicts rest on. By step; without `demands` no step is judged.
+/// What verdicts rest on, by step; without `roof_times` no step is judged.
 struct Grounds {
     const PointFacts& facts;
-    std::span<const StepDemands> demands;
+    std::span<const StepRoofTimes> roof_times;
     std::span<const UnitActivity> units;
     const CycleAccounts& cycles;
     std::span<const std::vector<std::string>> told;  ///< evidence from elsewhere, which comes first

@@ -6,20 +6,20 @@
 namespace kbench {
 namespace {
 
-bool is_known(const Ledger& ledger) {
-    return ledger.unavailable.empty() && ledger.end_to_end_us > 0 && ledger.demands.useful_us > 0;
+bool is_known(const TimeBreakdown& breakdown) {
+    return breakdown.unavailable.empty() && breakdown.end_to_end_us > 0 && breakdown.roof_times.useful_us > 0;
 }
 
 }  // namespace
 
-std::optional<double> roof_share(const Ledger& ledger) {
-    if (!is_known(ledger)) return std::nullopt;
-    return ledger.demands.useful_us / ledger.end_to_end_us;
+std::optional<double> roof_share(const TimeBreakdown& breakdown) {
+    if (!is_known(breakdown)) return std::nullopt;
+    return breakdown.roof_times.useful_us / breakdown.end_to_end_us;
 }
 
-std::string binding_roof(const Ledger& ledger) {
-    if (!is_known(ledger)) return {};
-    const DemandSum* longest = ledger.demands.longest();
+std::string binding_roof(const TimeBreakdown& breakdown) {
+    if (!is_known(breakdown)) return {};
+    const RoofTimeSum* longest = breakdown.roof_times.longest();
     return longest == nullptr ? std::string() : longest->name;
 }
 

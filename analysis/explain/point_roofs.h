@@ -9,12 +9,12 @@
 
 namespace kbench {
 
-/// The part of the end-to-end time that the binding roofs of all steps demand; nothing without roofs or times.
-std::optional<double> roof_share(const Ledger& ledger);
+/// The longest roof times of all steps over the end-to-end time; nothing without roofs or times.
+std::optional<double> roof_share(const TimeBreakdown& breakdown);
 
-/// The roof whose demands of all steps take longest together: DRAM, L2, L1 or a unit's ceiling; empty without roofs or
-/// times.
-std::string binding_roof(const Ledger& ledger);
+/// The roof whose roof times of all steps take longest together: DRAM, L2, L1 or a unit's ceiling; empty without roofs
+/// or times.
+std::string binding_roof(const TimeBreakdown& breakdown);
 
 /// "bandwidth-bound (DRAM)".
 std::string verdict_text(const Verdict& verdict);

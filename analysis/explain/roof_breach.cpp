@@ -10,15 +10,15 @@ std::optional<RoofBreach> worst_breach(const ExplainedResult& explained) {
     std::optional<RoofBreach> worst;
     for (std::size_t p = 0; p < explained.points().size(); ++p) {
         const Explanation& point = explained.of(p);
-        for (std::size_t i = 0; i < point.demands.size(); ++i) {
+        for (std::size_t i = 0; i < point.roof_times.size(); ++i) {
             const StepFacts& step = point.facts.steps[i];
-            for (const Demand& demand : point.demands[i].work) {
+            for (const RoofTime& roof_time : point.roof_times[i].work) {
                 // Bytes that nobody counted may never have left a cache.
-                if (step.time_us <= 0 || (demand.level && demand.origin != Origin::measured)) continue;
-                const double executed = demand.level ? 1 : step.executed_over_useful();
-                const double excess = demand.us * executed / step.time_us - 1;
+                if (step.time_us <= 0 || (roof_time.level && roof_time.origin != Origin::measured)) continue;
+                const double executed = roof_time.level ? 1 : step.executed_over_useful();
+                const double excess = roof_time.us * executed / step.time_us - 1;
                 if (excess > std::max(breach_tolerance, worst ? worst->excess : 0))
-                    worst = {fmt::format("{} {}", step.step->index, step.step->layer), demand.roof.ceiling, excess};
+                    worst = {fmt::format("{} {}", step.step->index, step.step->layer), roof_time.roof.ceiling, excess};
             }
         }
     }

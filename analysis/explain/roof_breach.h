@@ -11,12 +11,12 @@ namespace kbench {
 struct RoofBreach {
     std::string step;  ///< "12 h.1.attn"
     std::string ceiling;
-    double excess = 0;  ///< its demand over the step's time, less 1
+    double excess = 0;  ///< its roof time over the step's time, less 1
 };
 inline constexpr double breach_tolerance = 0.02;
 
 /// The step of all points that is furthest above a roof, if any is by more than the tolerance. Bytes count only where
-/// they were counted: streaming bytes may never have left a cache.
+/// they were counted: unfused traffic may never have left a cache.
 std::optional<RoofBreach> worst_breach(const ExplainedResult& explained);
 
 }  // namespace kbench

@@ -1,4 +1,4 @@
-// The demands: what each roof takes for a step's work, beside each other. They overlap in time, so that they do not add
+// Roof times: the time that a step's work takes at each roof. Roofs work at the same time, so that these do not add
 // up to it; where two are equally long, neither is said to be the one that binds. Each has an interval from its roof,
 // the clock and the count.
 #pragma once
@@ -16,8 +16,8 @@
 
 namespace kbench {
 
-/// The time that one roof demands of a step.
-struct Demand {
+/// The time that one roof roof times of a step.
+struct RoofTime {
     Roof roof;
     std::optional<Level> level;  ///< a level of memory; nothing for a unit of the SM
     std::string_view unit;       ///< as busy units are called; empty for bytes and FLOPs
@@ -29,58 +29,59 @@ struct Demand {
     Interval run_us;                   ///< as it was run: on-chip roofs at the run's clock, with the extra work
     Origin origin = Origin::measured;  ///< the work was counted, or derived from the cost model
 
-    /// Whether a memory demands it: a level, or shared memory.
+    /// Whether it is a memory's: a level's, or shared memory's.
     bool is_memory() const;
-    /// What demands it, as reports call it: the level, the unit, or the ceiling of the unit that computes.
+    /// Whose it is, as reports call it: the level, the unit, or the ceiling of the unit that computes.
     std::string_view name() const;
 };
 
 /// Counted bytes repeat from run to run, and agree with Nsight Compute's, within this part (docs/method.md).
 inline constexpr double count_tolerance = 0.02;
 
-void sort_longest_first(std::vector<Demand>& demands);
+void sort_longest_first(std::vector<RoofTime>& roof_times);
 
-/// The two longest of a step's demands, in that order, may be equally long: their intervals meet.
-bool are_tied(const std::vector<Demand>& demands);
+/// The two longest of a step's roof times, in that order, may be equally long: their intervals meet.
+bool are_tied(const std::vector<RoofTime>& roof_times);
 
 /// Those of one step, each list longest first.
-struct StepDemands {
-    std::vector<Demand> work;    ///< for bytes and FLOPs; a counted zero is one; empty without roofs
-    std::vector<Demand> units;   ///< for what units did, of which a cost model knows nothing
-    bool compute_known = false;  ///< the unit that computes has a roof, or the step no FLOPs
-    bool memory_known = false;   ///< each level that has a roof has bytes and the other way round
+struct StepRoofTimes {
+    std::vector<RoofTime> work;   ///< for bytes and FLOPs; a counted zero is one; empty without roofs
+    std::vector<RoofTime> units;  ///< for what units did, of which a cost model knows nothing
+    bool compute_known = false;   ///< the unit that computes has a roof, or the step no FLOPs
+    bool memory_known = false;    ///< each level that has a roof has bytes and the other way round
 
-    /// The longest of work; null where nothing is demanded.
-    const Demand* binding() const { return work.empty() || work.front().us <= 0 ? nullptr : &work.front(); }
-    /// Share of `time_us` that the binding roof demands; 0 without one.
+    /// The longest of work; null without a roof time.
+    const RoofTime* binding() const { return work.empty() || work.front().us <= 0 ? nullptr : &work.front(); }
+    /// The longest roof time over `time_us`; 0 without one.
     double binding_share(double time_us) const;
     /// That of a level of memory, or of the unit that computes; null where there is none.
-    const Demand* at(std::optional<Level> level) const;
+    const RoofTime* at(std::optional<Level> level) const;
     /// Both lists, longest first.
-    std::vector<Demand> all() const;
-    /// What all roofs demand one after another, as run: more than they take, as they work at the same time.
+    std::vector<RoofTime> all() const;
+    /// All roof times one after another, as run: longer than the work takes, as roofs work at the same time.
     Interval together() const;
 };
 
-/// One roof's demands of several steps; or how long a unit was busy, as counted.
-struct DemandSum {
-    std::string name;  ///< Demand::name(), or that of the busy unit
+/// One roof's roof times of several steps; or how long a unit was busy, as counted.
+struct RoofTimeSum {
+    std::string name;  ///< RoofTime::name(), or that of the busy unit
     bool is_busy_time = false;
     Interval us;
 };
 
-/// The demands of several steps, roof by roof.
-struct DemandSums {
-    std::vector<DemandSum> by_roof;  ///< longest first; then units, busiest first
-    Interval longest_us;             ///< the longest demand of each step, as run: what the time cannot be under
-    double useful_us = 0;            ///< the longest demand of each step, without extra work, at the roof's clock
-    double tied_us = 0;              ///< time of the steps whose two longest demands are tied
+/// The roof times of several steps, roof by roof.
+struct RoofTimeSums {
+    std::vector<RoofTimeSum> by_roof;  ///< longest first; then units, busiest first
+    Interval longest_us;               ///< the longest roof time of each step, as run: what the time cannot be under
+    double useful_us = 0;              ///< the longest roof time of each step, without extra work, at the roof's clock
+    double tied_us = 0;                ///< time of the steps whose two longest roof times are tied
 
     /// Adds a step that took `time_us`; where it has cycles, with its units, which were busy in `active_us` of that.
-    void add(const StepDemands& demands, double time_us, std::span<const BusyUnit> units = {}, double active_us = 0);
-    DemandSums& operator+=(const DemandSums& other);
+    void add(const StepRoofTimes& roof_times, double time_us, std::span<const BusyUnit> units = {},
+             double active_us = 0);
+    RoofTimeSums& operator+=(const RoofTimeSums& other);
     /// The roof with the longest sum; null without one.
-    const DemandSum* longest() const;
+    const RoofTimeSum* longest() const;
 };
 
 }  // namespace kbench

@@ -75,44 +75,44 @@ double extra_flops(const StepFacts& facts, bool matrix) {
 /// How much longer a roof's work takes at the run's clock. DRAM has a clock of its own, and L2's is not read. A roof
 /// was measured at the clock that its unit leaves the SMs at full load: a higher one that NVML reads makes it no faster
 /// for sure, but perhaps.
-Interval slowdown(const Demand& demand, const Interval& clock_mhz) {
-    const bool on_chip = !demand.level || *demand.level == Level::l1;
-    if (!on_chip || demand.roof.clock_mhz <= 0 || clock_mhz.low <= 0) return Interval::exactly(1);
-    const Interval slower = quotient(Interval::exactly(demand.roof.clock_mhz), clock_mhz);
+Interval slowdown(const RoofTime& roof_time, const Interval& clock_mhz) {
+    const bool on_chip = !roof_time.level || *roof_time.level == Level::l1;
+    if (!on_chip || roof_time.roof.clock_mhz <= 0 || clock_mhz.low <= 0) return Interval::exactly(1);
+    const Interval slower = quotient(Interval::exactly(roof_time.roof.clock_mhz), clock_mhz);
     return {std::max(1.0, slower.value), slower.low, std::max(1.0, slower.high)};
 }
 
-/// The run's demand between the ends of the roof, the clock and the count.
-Interval as_run(const Demand& demand, const Interval& clock_mhz) {
-    const double work = demand.work + demand.extra_work;
-    const double count = demand.origin == Origin::derived ? 0 : count_tolerance;
-    const Roof& roof = demand.roof;
+/// The roof time of the run between the ends of the roof, the clock and the count.
+Interval as_run(const RoofTime& roof_time, const Interval& clock_mhz) {
+    const double work = roof_time.work + roof_time.extra_work;
+    const double count = roof_time.origin == Origin::derived ? 0 : count_tolerance;
+    const Roof& roof = roof_time.roof;
     const Interval per_s{roof.per_s, roof.low_per_s > 0 ? std::min(roof.low_per_s, roof.per_s) : roof.per_s,
                          std::max(roof.high_per_s, roof.per_s)};
     const Interval us = scaled(quotient({work, work * (1 - count), work * (1 + count)}, per_s), 1e6);
-    const Interval slower = slowdown(demand, clock_mhz);
+    const Interval slower = slowdown(roof_time, clock_mhz);
     return {us.value * slower.value, us.low * slower.low, us.high * slower.high};
 }
 
 /// Each level that has a roof, or could have been counted, has bytes.
-bool is_memory_known(const StepFacts& step, const StepDemands& demands, const Roofs& roofs) {
+bool is_memory_known(const StepFacts& step, const StepRoofTimes& roof_times, const Roofs& roofs) {
     return std::ranges::all_of(levels, [&](Level level) {
         const bool is_asked = level == Level::dram || roofs.bandwidth(level) || step.has_cycles();
-        return !is_asked || demands.at(level) != nullptr;
+        return !is_asked || roof_times.at(level) != nullptr;
     });
 }
 
 }  // namespace
 
-std::vector<Demand> demands_of(const StepFacts& facts, const Roofs& roofs, const Interval& clock_mhz) {
+std::vector<RoofTime> roof_times_of(const StepFacts& facts, const Roofs& roofs, const Interval& clock_mhz) {
     const StepResult& step = *facts.step;
-    std::vector<Demand> demands;
+    std::vector<RoofTime> roof_times;
     const auto add = [&](const std::optional<Roof>& roof, std::optional<Level> level, double work, double extra,
                          Origin origin) {
         if (!roof || roof->per_s <= 0) return;
-        Demand& demand =
-            demands.emplace_back(Demand{*roof, level, {}, work, extra, work / roof->per_s * 1e6, {}, origin});
-        demand.run_us = as_run(demand, clock_mhz);
+        RoofTime& roof_time =
+            roof_times.emplace_back(RoofTime{*roof, level, {}, work, extra, work / roof->per_s * 1e6, {}, origin});
+        roof_time.run_us = as_run(roof_time, clock_mhz);
     };
     if (step.needed_flops() > 0)
         add(unit_roof(facts, roofs), {}, step.needed_flops(), extra_flops(facts, is_matrix_product(step)),
@@ -121,26 +121,26 @@ std::vector<Demand> demands_of(const StepFacts& facts, const Roofs& roofs, const
         if (const std::optional<Bytes> bytes = bytes_at(facts, level))
             if (bytes->bytes > 0 || bytes->origin == Origin::measured)
                 add(roofs.bandwidth(level), level, bytes->bytes, 0, bytes->origin);
-    sort_longest_first(demands);
-    return demands;
+    sort_longest_first(roof_times);
+    return roof_times;
 }
 
-StepDemands step_demands(const StepFacts& step, const Roofs& roofs) {
-    StepDemands demands;
-    demands.work = demands_of(step, roofs, step.clock_mhz);
+StepRoofTimes roof_times_of_step(const StepFacts& step, const Roofs& roofs) {
+    StepRoofTimes roof_times;
+    roof_times.work = roof_times_of(step, roofs, step.clock_mhz);
     for (const UnitWork& unit : unit_work) {
         const std::optional<double> counted = step.counters.*unit.counter;
         const std::optional<Roof> roof = roofs.roof(unit.ceiling);
         if (!counted || !roof || roof->per_s <= 0) continue;
         const double work = *counted * unit.of_one;
-        Demand& demand = demands.units.emplace_back(
-            Demand{*roof, {}, unit.unit, work, 0, work / roof->per_s * 1e6, {}, Origin::measured});
-        demand.run_us = as_run(demand, step.clock_mhz);
+        RoofTime& roof_time = roof_times.units.emplace_back(
+            RoofTime{*roof, {}, unit.unit, work, 0, work / roof->per_s * 1e6, {}, Origin::measured});
+        roof_time.run_us = as_run(roof_time, step.clock_mhz);
     }
-    sort_longest_first(demands.units);
-    demands.compute_known = step.step->cost.flops <= 0 || demands.at({}) != nullptr;
-    demands.memory_known = is_memory_known(step, demands, roofs);
-    return demands;
+    sort_longest_first(roof_times.units);
+    roof_times.compute_known = step.step->cost.flops <= 0 || roof_times.at({}) != nullptr;
+    roof_times.memory_known = is_memory_known(step, roof_times, roofs);
+    return roof_times;
 }
 
 }  // namespace kbench

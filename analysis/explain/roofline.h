@@ -18,10 +18,10 @@ struct RooflinePoint {
     double flops = 0, bytes = 0;
     double intensity = 0;  ///< FLOPs a byte at this level
     double flop_per_s = 0;
-    bool streaming = false;  ///< the second mark: streaming bytes instead of counted ones (DRAM only)
-    std::string roof;        ///< ceiling of the step's unit
-    double roof_share = 0;   ///< the rate over min(unit, intensity * bandwidth)
-    int step = -1;           ///< index of the step; -1: a group
+    bool unfused = false;   ///< the second mark: unfused traffic instead of counted ones (DRAM only)
+    std::string roof;       ///< ceiling of the step's unit
+    double roof_share = 0;  ///< the rate over min(unit, intensity * bandwidth)
+    int step = -1;          ///< index of the step; -1: a group
 };
 
 struct Roofline {
@@ -32,7 +32,7 @@ struct Roofline {
     std::vector<RooflinePoint> model;  ///< one a level
 };
 
-/// `demands`: one a step.
-Roofline make_roofline(const PointFacts& facts, std::span<const StepDemands> demands);
+/// `roof_times`: one a step.
+Roofline make_roofline(const PointFacts& facts, std::span<const StepRoofTimes> roof_times);
 
 }  // namespace kbench

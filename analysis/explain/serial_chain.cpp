@@ -15,9 +15,8 @@ namespace {
 std::optional<Exchange> exchange_of(const StepFacts& facts, const Roofs& roofs) {
     const StepResult& step = *facts.step;
     if (!facts.on_gpu || step.kernels.empty()) return std::nullopt;
-    const double kernels = static_cast<double>(step.kernels.size()),
-                 dependent = static_cast<double>(*step.dependent_steps);
-    const bool is_by_kernels = kernels >= dependent;
+    const double kernels = static_cast<double>(step.kernels.size()), time_steps = static_cast<double>(*step.time_steps);
+    const bool is_by_kernels = kernels >= time_steps;
     const auto has_one_block = [](const KernelResult& kernel) {
         return kernel.grid[0] * kernel.grid[1] * kernel.grid[2] <= 1;  // 0: not known
     };
@@ -25,20 +24,20 @@ std::optional<Exchange> exchange_of(const StepFacts& facts, const Roofs& roofs) 
     const std::string ceiling = is_by_kernels ? "graph_node" : "grid_barrier";
     const std::optional<double> us = roofs.latency_us(ceiling);
     if (!us) return std::nullopt;
-    return Exchange{ceiling, is_by_kernels ? *us * kernels / dependent : *us};
+    return Exchange{ceiling, is_by_kernels ? *us * kernels / time_steps : *us};
 }
 
-bool has_several(const StepFacts& facts) { return facts.step->dependent_steps.value_or(1) > 1 && facts.time_us > 0; }
+bool has_several(const StepFacts& facts) { return facts.step->time_steps.value_or(1) > 1 && facts.time_us > 0; }
 
-DependentSteps described(const StepFacts& facts, const StepDemands& demands, const UnitActivity& units,
-                         const Roofs& roofs) {
+SerialChain described(const StepFacts& facts, const StepRoofTimes& roof_times, const UnitActivity& units,
+                      const Roofs& roofs) {
     const StepResult& step = *facts.step;
-    DependentSteps one{.layer = layer_group(step.layer), .op = step.op, .each = *step.dependent_steps};
-    one.dependent = static_cast<double>(*step.dependent_steps);
+    SerialChain one{.layer = layer_group(step.layer), .op = step.op, .each = *step.time_steps};
+    one.time_steps = static_cast<double>(*step.time_steps);
     one.time_us = facts.time_us;
-    one.demands.add(demands, facts.time_us);
-    one.together_us = demands.together().value;
-    one.is_complete = demands.compute_known && demands.memory_known && units.known;
+    one.roof_times.add(roof_times, facts.time_us);
+    one.together_us = roof_times.together().value;
+    one.is_complete = roof_times.compute_known && roof_times.memory_known && units.known;
     one.exchange = exchange_of(facts, roofs);
     one.account = step.account;
     return one;
@@ -76,21 +75,21 @@ std::string account_text(const StepAccount& account) {
     return text;
 }
 
-void add_to(DependentSteps& sum, const DependentSteps& other) {
+void add_to(SerialChain& sum, const SerialChain& other) {
     if (sum.each != other.each) sum.each = 0;
     if (sum.bound != other.bound) sum.bound = Bound::not_identifiable;
     if (sum.exchange && other.exchange && sum.exchange->ceiling == other.exchange->ceiling)
-        sum.exchange->us = (sum.exchange->us * sum.dependent + other.exchange->us * other.dependent) /
-                           (sum.dependent + other.dependent);
+        sum.exchange->us = (sum.exchange->us * sum.time_steps + other.exchange->us * other.time_steps) /
+                           (sum.time_steps + other.time_steps);
     else
         sum.exchange.reset();
     sum.account = mean_of(sum.account, sum.steps.size(), other.account, other.steps.size());
     sum.steps.insert(sum.steps.end(), other.steps.begin(), other.steps.end());
-    sum.dependent += other.dependent;
+    sum.time_steps += other.time_steps;
     sum.time_us += other.time_us;
     sum.together_us += other.together_us;
     sum.is_complete = sum.is_complete && other.is_complete;
-    sum.demands += other.demands;
+    sum.roof_times += other.roof_times;
 }
 
 }  // namespace
@@ -101,22 +100,22 @@ double cycles_of(const StepAccount& account) {
     return cycles;
 }
 
-std::string roofs_of_one(const DependentSteps& group) {
+std::string roofs_of_one(const SerialChain& group) {
     std::string text;
-    for (const DemandSum& sum : group.demands.by_roof)
-        if (const double us = sum.us.value / group.dependent; us >= 0.01 * group.us())
+    for (const RoofTimeSum& sum : group.roof_times.by_roof)
+        if (const double us = sum.us.value / group.time_steps; us >= 0.01 * group.us())
             text += fmt::format("{}{} {}", text.empty() ? "" : ", ", sum.name, significant(us, 2));
     return text;
 }
 
-std::vector<DependentSteps> dependent_steps_of(const PointFacts& facts, std::span<const StepDemands> demands,
-                                               std::span<const UnitActivity> units) {
-    std::vector<DependentSteps> groups;
-    for (std::size_t i = 0; i < demands.size(); ++i) {
+std::vector<SerialChain> serial_chains_of(const PointFacts& facts, std::span<const StepRoofTimes> roof_times,
+                                          std::span<const UnitActivity> units) {
+    std::vector<SerialChain> groups;
+    for (std::size_t i = 0; i < roof_times.size(); ++i) {
         if (!has_several(facts.steps[i])) continue;
-        DependentSteps one = described(facts.steps[i], demands[i], units[i], facts.roofs);
+        SerialChain one = described(facts.steps[i], roof_times[i], units[i], facts.roofs);
         one.steps = {i};
-        const auto found = std::ranges::find_if(groups, [&](const DependentSteps& group) {
+        const auto found = std::ranges::find_if(groups, [&](const SerialChain& group) {
             return group.layer == one.layer && group.op == one.op && group.each == one.each;
         });
         if (found == groups.end())
@@ -124,14 +123,14 @@ std::vector<DependentSteps> dependent_steps_of(const PointFacts& facts, std::spa
         else
             add_to(*found, one);
     }
-    std::ranges::stable_sort(groups, std::greater{}, &DependentSteps::time_us);
+    std::ranges::stable_sort(groups, std::greater{}, &SerialChain::time_us);
     return groups;
 }
 
-std::optional<DependentSteps> together(std::span<const DependentSteps> groups) {
+std::optional<SerialChain> together(std::span<const SerialChain> groups) {
     if (groups.empty()) return std::nullopt;
-    DependentSteps sum = groups.front();
-    for (const DependentSteps& group : groups.subspan(1)) {
+    SerialChain sum = groups.front();
+    for (const SerialChain& group : groups.subspan(1)) {
         add_to(sum, group);
         sum.layer.clear();
         if (sum.op != group.op) sum.op.clear();
@@ -139,12 +138,12 @@ std::optional<DependentSteps> together(std::span<const DependentSteps> groups) {
     return sum;
 }
 
-std::vector<std::string> dependent_evidence(const StepFacts& step, const StepDemands& demands,
-                                            const UnitActivity& units, const Roofs& roofs) {
+std::vector<std::string> serial_chain_evidence(const StepFacts& step, const StepRoofTimes& roof_times,
+                                               const UnitActivity& units, const Roofs& roofs) {
     if (!has_several(step)) return {};
-    const DependentSteps one = described(step, demands, units, roofs);
+    const SerialChain one = described(step, roof_times, units, roofs);
     std::vector<std::string> evidence;
-    std::string text = fmt::format("{} dependent steps take {} us each", one.each, significant(one.us()));
+    std::string text = fmt::format("{} time steps take {} us each", one.each, significant(one.us()));
     if (one.together_us > 0)
         text += fmt::format("; all roofs{}, one after another, would take {} us of one, {} ({})",
                             one.is_complete ? "" : " that are known", significant(one.together_us_of_one(), 2),
@@ -155,7 +154,7 @@ std::vector<std::string> dependent_evidence(const StepFacts& step, const StepDem
     const std::string us = significant(one.exchange->us);
     evidence.push_back(
         one.exchange->is_bound()
-            ? fmt::format("as many empty kernels as one dependent step has take {} us (graph_node, measured)", us)
+            ? fmt::format("as many empty kernels as one time step has take {} us (graph_node, measured)", us)
             : fmt::format("one barrier among all SMs, without any work, takes {} us (grid_barrier, measured)", us));
     return evidence;
 }

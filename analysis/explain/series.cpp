@@ -1,4 +1,4 @@
-// Finds how long a dependent step takes along a series, and puts its growth in a sentence.
+// Finds how long a time step takes along a series, and puts its growth in a sentence.
 #include "analysis/explain/series.h"
 
 #include <fmt/format.h>
@@ -59,16 +59,16 @@ std::string latency_text(const std::vector<BatchPoint>& points) {
     const auto is_latency = [](const BatchPoint& point) { return point.steps.bound == Bound::latency; };
     const auto beyond = std::ranges::find_if_not(points, is_latency);
     if (beyond == points.begin()) return "";
-    if (beyond == points.end()) return "; dependent steps are latency-bound at each of these";
-    return fmt::format("; dependent steps are latency-bound up to batch {}, and at {} {}", std::prev(beyond)->batch,
+    if (beyond == points.end()) return "; time steps are latency-bound at each of these";
+    return fmt::format("; time steps are latency-bound up to batch {}, and at {} {}", std::prev(beyond)->batch,
                        beyond->batch,
-                       beyond->steps.bound == Bound::not_identifiable ? "what binds them cannot be told"
+                       beyond->steps.bound == Bound::not_identifiable ? "their bottleneck is unknown"
                                                                       : fmt::format("{}", name(beyond->steps.bound)));
 }
 
 std::string finding_of(const std::vector<BatchPoint>& points) {
     const BatchPoint &first = points.front(), &last = points.back();
-    return fmt::format("{} times the sequences (batch {} to {}) take {} times as long a dependent step{}.",
+    return fmt::format("{} times the sequences (batch {} to {}) take {} times as long a time step{}.",
                        significant(static_cast<double>(last.batch) / static_cast<double>(first.batch)), first.batch,
                        last.batch, significant(last.steps.us() / first.steps.us()), latency_text(points));
 }
@@ -106,7 +106,7 @@ std::vector<BatchSeries> batch_series(const ExplainedResult& explained) {
         const Point* first = nullptr;
         for (const std::size_t i : positions) {
             const Point& point = explained.points()[i];
-            const std::optional<DependentSteps> steps = together(explained.of(i).dependent);
+            const std::optional<SerialChain> steps = together(explained.of(i).time_steps);
             if (!steps || !explained.of(i).concludes()) continue;
             if (first == nullptr) first = &point;
             series.points.push_back({point.batch(), *steps});

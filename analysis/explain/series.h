@@ -1,4 +1,4 @@
-// What a series of points along one axis says that no point says alone: how long a dependent step takes at each batch,
+// What a series of points along one axis says that no point says alone: how long a time step takes at each batch,
 // and how the time grows with the frames.
 #pragma once
 
@@ -12,10 +12,10 @@
 
 namespace kbench {
 
-/// A dependent step at one batch.
+/// A time step at one batch.
 struct BatchPoint {
     std::int64_t batch = 0;
-    DependentSteps steps;  ///< those of all recurrent layers of the point
+    SerialChain steps;  ///< those of all recurrent layers of the point
     double us_per_sequence() const { return steps.us() / static_cast<double>(batch); }
 };
 
@@ -23,9 +23,9 @@ struct BatchPoint {
 struct BatchSeries {
     std::string title;  ///< what tells it from the other series: "fp16 frames 1000"; empty of the only one
     std::vector<BatchPoint> points;
-    std::string finding;  ///< what a larger batch does to a dependent step, and up to which it is latency-bound
+    std::string finding;  ///< what a larger batch does to a time step, and up to which it is latency-bound
 };
-/// Those with two batches or more that have dependent steps. Of a point that was repeated the first counts.
+/// Those with two batches or more that have time steps. Of a point that was repeated the first counts.
 std::vector<BatchSeries> batch_series(const ExplainedResult& explained);
 
 /// The straight line through times by frames, by least squares: time = constant + per_frame * frames.

@@ -15,8 +15,8 @@ void add_distinct(std::vector<std::string>& values, std::string_view value) {
 
 /// Sums the steps of each `name_of(step)` and provider, or of each name when providers may mix.
 template <class NameOf>
-Breakdown group_steps(const Point& point, NameOf name_of, bool split_by_provider) {
-    Breakdown result;
+StepSums group_steps(const Point& point, NameOf name_of, bool split_by_provider) {
+    StepSums result;
     std::map<std::pair<std::string, std::string>, std::size_t> index;
     for (const StepResult& step : point.steps) {
         const std::optional<double> time_us = step.device_us();
@@ -52,12 +52,12 @@ double StepGroup::tflop_per_s() const { return time_us > 0 ? flops / time_us * 1
 
 double StepGroup::gb_per_s() const { return time_us > 0 ? bytes / time_us * 1e-3 : 0; }
 
-Breakdown by_op_kind(const Point& point) {
+StepSums by_op_kind(const Point& point) {
     return group_steps(
         point, [](const StepResult& step) { return step.op; }, true);
 }
 
-Breakdown by_layer(const Point& point) {
+StepSums by_layer(const Point& point) {
     return group_steps(
         point, [](const StepResult& step) { return layer_group(step.layer); }, false);
 }

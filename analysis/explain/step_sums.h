@@ -23,16 +23,16 @@ struct StepGroup {
     double gb_per_s() const;
 };
 
-struct Breakdown {
+struct StepSums {
     std::vector<StepGroup> groups;  ///< slowest first
     double time_us = 0;             ///< sum over all groups
     std::size_t untimed_steps = 0;
 };
 
 /// By the kind of the op that names each step, and its provider.
-Breakdown by_op_kind(const Point& point);
+StepSums by_op_kind(const Point& point);
 
 /// By layer, the same layer of all blocks together.
-Breakdown by_layer(const Point& point);
+StepSums by_layer(const Point& point);
 
 }  // namespace kbench

@@ -1,6 +1,6 @@
-// The ledger: end-to-end latency as kernels, the gaps between them, what recording added, and what none of these
-// explains. What the kernels' time is made of are two accounts beside it, neither of which takes from the other: the
-// demands of the roofs (demands.h) and the cycles (cycles.h). docs/method.md has the rules and their limits.
+// The time breakdown: end-to-end latency as kernels, the gaps between them, what recording added, and what none of
+// these explains. What the kernels' time is made of are two accounts beside it, neither of which takes from the other:
+// the roof times (roof_times.h) and the cycles (cycles.h). docs/method.md has the rules and their limits.
 #pragma once
 
 #include <array>
@@ -47,34 +47,34 @@ struct Lines {
 Lines lines_of(const StepFacts& step);
 
 /// Steps summed: one op kind, one layer of all blocks, or the model.
-struct LedgerGroup {
+struct BreakdownGroup {
     std::string name;
     std::size_t steps = 0;
     double time_us = 0;
     Lines lines;
-    DemandSums demands;
+    RoofTimeSums roof_times;
 };
 
-/// The ledger's share of an op kind beside its marginal cost.
+/// The time breakdown's share of an op kind beside its marginal cost.
 struct MarginalCheck {
     std::string op;
-    /// Kernels, gaps and recording of its steps; the interval holds what the ledger does not know of them: the
+    /// Kernels, gaps and recording of its steps; the interval holds what the time breakdown does not know of them: the
     /// correction for records, and as large a share of them as residual and drift have of the whole.
-    double ledger_ms = 0, ledger_low_ms = 0, ledger_high_ms = 0;
+    double breakdown_ms = 0, breakdown_low_ms = 0, breakdown_high_ms = 0;
     double marginal_ms = 0, marginal_low_ms = 0, marginal_high_ms = 0;
     bool agrees = true;   ///< the intervals meet
     std::string finding;  ///< where they do not: by how much, and what would explain it
 };
 
-struct Ledger {
-    std::string unavailable;                   ///< why there is none (the point has no times); empty when there is one
-    double end_to_end_us = 0;                  ///< headline median, without a profiler
-    Lines total;                               ///< sums to end_to_end_us
-    DemandSums demands;                        ///< those of all steps
-    double starts_us = 0;                      ///< those of all steps
-    std::vector<LedgerGroup> by_layer, by_op;  ///< slowest first; without recording, drift and residual
+struct TimeBreakdown {
+    std::string unavailable;   ///< why there is none (the point has no times); empty when there is one
+    double end_to_end_us = 0;  ///< headline median, without a profiler
+    Lines total;               ///< sums to end_to_end_us
+    RoofTimeSums roof_times;   ///< those of all steps
+    double starts_us = 0;      ///< those of all steps
+    std::vector<BreakdownGroup> by_layer, by_op;  ///< slowest first; without recording, drift and residual
     std::vector<MarginalCheck> marginal;
-    std::string roofs_unavailable;  ///< why demand is zero everywhere; empty when it is not
+    std::string roofs_unavailable;  ///< why there are no roof times; empty when there are
     double residual_share() const;
     /// Drift and residual, each without its sign, of the end-to-end time: neither is explained, and the headline's own
     /// time is in one of them, so that they cannot cancel.
@@ -83,8 +83,8 @@ struct Ledger {
 };
 inline constexpr double closing_tolerance = 0.02;
 
-/// `demands` and `units`: one a step; none where the point was not timed.
-Ledger make_ledger(const PointFacts& facts, std::span<const StepDemands> demands, std::span<const UnitActivity> units,
-                   const CycleAccounts& cycles);
+/// `roof_times` and `units`: one a step; none where the point was not timed.
+TimeBreakdown break_down(const PointFacts& facts, std::span<const StepRoofTimes> roof_times,
+                         std::span<const UnitActivity> units, const CycleAccounts& cycles);
 
 }  // namespace kbench

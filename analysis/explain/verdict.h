@@ -11,12 +11,12 @@ namespace kbench {
 
 enum class Bound { bandwidth, compute, latency, launch, occupancy, not_identifiable };
 inline constexpr std::string_view bound_names[] = {"bandwidth-bound", "compute-bound",     "latency-bound",
-                                                   "launch-bound",    "occupancy-limited", "not identifiable"};
+                                                   "launch-bound",    "occupancy-limited", "unknown"};
 constexpr std::string_view name(Bound bound) { return bound_names[static_cast<int>(bound)]; }
 
 /// What the data say of one hypothesis.
 enum class Finding { confirmed, rejected, not_identifiable };
-inline constexpr std::string_view finding_names[] = {"confirmed", "rejected", "not identifiable"};
+inline constexpr std::string_view finding_names[] = {"confirmed", "rejected", "cannot tell"};
 constexpr std::string_view name(Finding finding) { return finding_names[static_cast<int>(finding)]; }
 
 /// A bound put to the test: confirmed when it decides the verdict; rejected when the figures of all its rules are under
@@ -40,8 +40,9 @@ struct VerdictRule {
 /// All of them: those of steps, then those of layers and the model, each in the order in which they are tried.
 std::span<const VerdictRule> verdict_rules();
 
-/// Verdict::level where nothing binds that was counted, and that of a latency that is the dependent steps'.
-inline constexpr std::string_view units_not_counted = "units not counted", dependent_steps_level = "dependent steps";
+/// Verdict::level where nothing binds that was counted, and that of a latency that is the time steps'.
+inline constexpr std::string_view units_not_counted = "units not counted",
+                                  time_steps_level = "serial chain of time steps";
 
 struct Verdict {
     std::string subject;  ///< "model", a layer of all blocks, or a step "12 h.1.attn"
@@ -49,7 +50,7 @@ struct Verdict {
     std::string rule;   ///< id of the deciding line
     std::string level;  ///< for bandwidth-bound: DRAM, L2, L1 or shared memory; for compute-bound the unit's ceiling or
                         ///< UnitActivity::unit, which is also what may bind a step of rule half-busy; for
-                        ///< latency-bound dependent_steps_level where it is known that they are why
+                        ///< latency-bound time_steps_level where it is known that they are why
     std::vector<std::string> evidence;   ///< one figure each, with its origin
     double undecided = 0;                ///< the part of a layer's or the model's time that is not identifiable
     bool lacks_units = false;            ///< some of that is not, because units were not counted

@@ -29,12 +29,12 @@ Reach reach_of(const Rule& rule, const VerdictFacts& f) {
 
 std::string why(const Rule& rule, const VerdictFacts& f) {
     const bool is_of_waiting =
-        rule.shown.id == "few-warps" || rule.shown.id == "waiting" || rule.shown.id == "dependent-steps";
+        rule.shown.id == "few-warps" || rule.shown.id == "waiting" || rule.shown.id == "time-steps";
     if (is_of_waiting && is_vetoed(f))
         return f.units.busiest().share >= busy_unit_share
                    ? fmt::format("{}: {} busy in {} of the active cycles", rule.shown.id, f.units.busiest().name,
                                  percent(f.units.busiest().share))
-                   : fmt::format("{}: a roof demands {} of the time", rule.shown.id,
+                   : fmt::format("{}: a roof time is {} of the time", rule.shown.id,
                                  percent(std::max(f.memory_share, f.compute_share)));
     if (rule.known(f) == Known::no) return fmt::format("{}: not measured", rule.shown.id);
     return fmt::format("{}: {}{} where {} is needed", rule.shown.id, reach_of(rule, f).word, percent(rule.figure(f)),

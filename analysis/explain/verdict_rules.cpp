@@ -11,12 +11,12 @@
 namespace kbench {
 namespace {
 
-/// The share of the time from which on a loss above the demand is what limits.
+/// The share of the time from which on a loss above the roof time is what limits.
 constexpr double loss_share = 0.30;
 /// Achieved, percent: so few warps are resident that their number can be the cause of waiting.
 constexpr double low_occupancy_pct = 30;
 /// From so many on, what else a step does is little beside them.
-constexpr std::int64_t many_dependent_steps = 16;
+constexpr std::int64_t many_time_steps = 16;
 
 bool always(const VerdictFacts&) { return true; }
 Known exactly(const VerdictFacts&) { return Known::exactly; }
@@ -41,8 +41,8 @@ Known known_waiting(const VerdictFacts& f) {
 /// Warps wait more than SMs lack them.
 bool is_waiting(const VerdictFacts& f) { return f.split && f.waiting_share > f.idle_share; }
 double waiting(const VerdictFacts& f) { return is_vetoed(f) ? 0 : split_or_rest(f, f.waiting_share); }
-bool is_chain(const VerdictFacts& f) { return f.dependent_steps >= many_dependent_steps; }
-/// With a roof, a unit, the cycles or the kernels unknown, more of the time may be demanded.
+bool is_chain(const VerdictFacts& f) { return f.time_steps >= many_time_steps; }
+/// With a roof, a unit, the cycles or the kernels unknown, a roof time may be longer.
 Known known_chain(const VerdictFacts& f) {
     if (!is_chain(f)) return Known::unasked;
     return roofs_known(f) && units_known(f) && f.split && f.launched && f.empty_known ? Known::exactly : Known::at_most;
@@ -63,23 +63,24 @@ constexpr std::array rules{
          "more work a kernel: a larger batch, or fusing with a neighbour"},
     Rule{
         {"two-roofs", Bound::not_identifiable,
-         "a unit and a level of memory both demand {bound} or more of the time, the lesser {threshold} or more of the other",
+         "the roof times of a unit and of a level of memory are both {bound} or more of the time, the lesser {threshold} or more of the other",
          0.95},
         [](const VerdictFacts& f) { return lesser_roof(f) / greater_roof(f); },
         [](const VerdictFacts& f) { return lesser_roof(f) >= bound_share; },
         exactly,
-        "demands that differ by more than {rest}, at another batch or sequence length"},
+        "roof times that differ by more than {rest}, at another batch or sequence length"},
     Rule{{"memory-roof", Bound::bandwidth,
-          "a level of memory demands {threshold} or more of the time, and more than any unit", bound_share},
+          "the roof time of a level of memory is {threshold} or more of the time, and longer than any unit's",
+          bound_share},
          [](const VerdictFacts& f) { return f.memory_share; },
          [](const VerdictFacts& f) { return f.memory_share > f.compute_share; },
          [](const VerdictFacts& f) {
              if (!f.memory_known) return Known::no;
              return f.bytes_counted ? Known::exactly : Known::at_least;
          },
-         "fewer bytes at that level in the same time, or a slower unit that becomes the longer demand"},
-    Rule{{"compute-roof", Bound::compute, "a unit demands {threshold} or more of the time at the run's clock",
-          bound_share},
+         "fewer bytes at that level in the same time, or a slower unit, whose roof time becomes the longer"},
+    Rule{{"compute-roof", Bound::compute,
+          "the roof time of a unit, at the run's clock, is {threshold} or more of the time", bound_share},
          [](const VerdictFacts& f) { return f.compute_share; },
          always,
          [](const VerdictFacts& f) { return f.compute_known ? Known::exactly : Known::no; },
@@ -113,10 +114,10 @@ constexpr std::array rules{
          exactly,
          "more warps that shorten it, or do not; or that unit faster"},
     Rule{
-        {"dependent-steps", Bound::latency,
-         "all roofs and starting kernels, one after another, leave {threshold} or more of the time of {chain} or more dependent steps, and no unit is busy in {half_busy} or more of the active cycles",
+        {"time-steps", Bound::latency,
+         "all roofs and starting kernels, one after another, leave {threshold} or more of the time of {chain} or more time steps, and no unit is busy in {half_busy} or more of the active cycles",
          0.50},
-        [](const VerdictFacts& f) { return is_vetoed(f) ? 0 : f.undemanded_share; },
+        [](const VerdictFacts& f) { return is_vetoed(f) ? 0 : f.above_roofs_share; },
         [](const VerdictFacts& f) {
             return known_chain(f) == Known::exactly && f.units.busiest().share < half_busy_unit_share;
         },
@@ -137,7 +138,7 @@ constexpr std::array rules{
          [](const VerdictFacts& f) { return roofs_known(f) && units_known(f) && f.occupancy_pct && is_waiting(f); },
          known_waiting,
          "a roof that was not measured and is reached; loads issued earlier or shorter chains that do not shorten it"},
-    Rule{{"nothing-binds", Bound::not_identifiable, "no rule above holds", 1},
+    Rule{{"no-bottleneck", Bound::not_identifiable, "no rule above holds", 1},
          [](const VerdictFacts&) { return 1.0; },
          always,
          exactly,
@@ -160,14 +161,14 @@ constexpr std::array<VerdictRule, 3> many_rules{{
     {"no-majority", Bound::not_identifiable, "no rule above holds", 1},
 }};
 
-double undemanded_share(const VerdictFacts& f, double demanded_share) {
-    return std::max(0.0, 1 - demanded_share - f.empty_share);
+double above_roofs_share(const VerdictFacts& f, double roofs_share) {
+    return std::max(0.0, 1 - roofs_share - f.empty_share);
 }
 
 }  // namespace
 
 VerdictFacts facts_of(const StepGrounds& grounds) {
-    const auto& [facts, demands, units, cycles] = grounds;
+    const auto& [facts, roof_times, units, cycles] = grounds;
     VerdictFacts f;
     f.time_us = facts.time_us;
     if (facts.time_us <= 0) return f;
@@ -179,28 +180,28 @@ VerdictFacts facts_of(const StepGrounds& grounds) {
     f.empty_share = share(facts.empty_kernels_us.value_or(0));
 
     // Units that a cost model knows nothing of: shared memory is a memory, the others are units that compute.
-    for (const auto* list : {&demands.work, &demands.units})
-        for (const Demand& demand : *list) {
-            double& longest = demand.is_memory() ? f.memory_share : f.compute_share;
-            longest = std::max(longest, share(demand.run_us.value));
+    for (const auto* list : {&roof_times.work, &roof_times.units})
+        for (const RoofTime& roof_time : *list) {
+            double& longest = roof_time.is_memory() ? f.memory_share : f.compute_share;
+            longest = std::max(longest, share(roof_time.run_us.value));
         }
-    if (const Demand* dram = demands.at(Level::dram)) f.bytes_counted = dram->origin == Origin::measured;
-    f.compute_known = demands.compute_known;
-    f.memory_known = demands.memory_known;
+    if (const RoofTime* dram = roof_times.at(Level::dram)) f.bytes_counted = dram->origin == Origin::measured;
+    f.compute_known = roof_times.compute_known;
+    f.memory_known = roof_times.memory_known;
     f.split = cycles.unavailable.empty();
     if (f.split) {
         const double kernels = share(cycles.time_us);
         f.idle_share = std::max(0.0, cycles.no_warp * kernels - share(cycles.starts_us));
         f.waiting_share = cycles.not_issuing * kernels;
     } else {
-        const double longest_us = demands.work.empty() ? 0 : demands.work.front().run_us.value;
+        const double longest_us = roof_times.work.empty() ? 0 : roof_times.work.front().run_us.value;
         f.rest_share = share(std::max(0.0, facts.kernels_us - longest_us));
     }
     f.units = units;
     f.has_units = facts.on_gpu;
     f.occupancy_pct = facts.counters.achieved_occupancy;
-    f.dependent_steps = facts.step->dependent_steps.value_or(1);
-    f.undemanded_share = undemanded_share(f, share(demands.together().value));
+    f.time_steps = facts.step->time_steps.value_or(1);
+    f.above_roofs_share = above_roofs_share(f, share(roof_times.together().value));
     return f;
 }
 
@@ -211,12 +212,12 @@ std::vector<VerdictFacts> facts_within_errors(const StepGrounds& step, const Ver
     Interval compute, memory;
     const double least_us = time_us - std::max(0.0, step.facts.recording_us);
     const double shortest_us = least_us > 0 ? least_us : time_us;
-    for (const auto* list : {&step.demands.work, &step.demands.units})
-        for (const Demand& demand : *list) {
-            Interval& longest = demand.is_memory() ? memory : compute;
-            longest = {std::max(longest.value, demand.run_us.value / time_us),
-                       std::max(longest.low, demand.run_us.low / time_us),
-                       std::max(longest.high, demand.run_us.high / shortest_us)};
+    for (const auto* list : {&step.roof_times.work, &step.roof_times.units})
+        for (const RoofTime& roof_time : *list) {
+            Interval& longest = roof_time.is_memory() ? memory : compute;
+            longest = {std::max(longest.value, roof_time.run_us.value / time_us),
+                       std::max(longest.low, roof_time.run_us.low / time_us),
+                       std::max(longest.high, roof_time.run_us.high / shortest_us)};
         }
     for (const double c : {compute.low, compute.high})
         for (const double m : {memory.low, memory.high}) {
@@ -224,9 +225,9 @@ std::vector<VerdictFacts> facts_within_errors(const StepGrounds& step, const Ver
             f.compute_share = c;
             f.memory_share = m;
         }
-    const Interval together = step.demands.together();
+    const Interval together = step.roof_times.together();
     for (const double share : {together.low / time_us, together.high / shortest_us})
-        variants.emplace_back(facts).undemanded_share = undemanded_share(facts, share);
+        variants.emplace_back(facts).above_roofs_share = above_roofs_share(facts, share);
     for (const double sign : {-1.0, 1.0}) {
         VerdictFacts& units = variants.emplace_back(facts);
         units.units.pipe.share *= 1 + sign * count_tolerance;
@@ -249,7 +250,7 @@ std::string with_thresholds(std::string_view pattern, double threshold) {
         {"{loss}", percent(loss_share)},
         {"{half_busy}", percent(half_busy_unit_share)},
         {"{few_warps}", percent(low_occupancy_pct / 100)},
-        {"{chain}", std::to_string(many_dependent_steps)},
+        {"{chain}", std::to_string(many_time_steps)},
     };
     std::string text(pattern);
     for (const auto& [name, figure] : figures)

@@ -22,14 +22,14 @@ struct VerdictFacts {
     double time_us = 0;
     double gap_share = 0;      ///< gaps, starting and ending kernels, over gap and step
     double empty_share = 0;    ///< as many empty kernels' time over the step's
-    double compute_share = 0;  ///< the longest demand of a unit, at the run's clock, with executed extra work
-    double memory_share = 0;   ///< the longest demand of a memory level or of shared memory
+    double compute_share = 0;  ///< the longest roof time of a unit, at the run's clock, with executed extra work
+    double memory_share = 0;   ///< the longest roof time of a memory level or of shared memory
     double idle_share = 0;     ///< SMs without a warp
     double waiting_share = 0;  ///< SMs with warps, none issuing
-    double rest_share = 0;     ///< above the demand, not split
+    double rest_share = 0;     ///< above the roof time, not split
     /// What all roofs and starting kernels leave of it, if they worked one after another.
-    double undemanded_share = 0;
-    std::int64_t dependent_steps = 1;  ///< one after another: see OpStruct
+    double above_roofs_share = 0;
+    std::int64_t time_steps = 1;  ///< one after another: see OpStruct
     std::optional<double> occupancy_pct;
     bool launched = false;       ///< kernels, and so gaps, were recorded
     bool empty_known = false;    ///< an empty kernel's time was measured
@@ -43,13 +43,13 @@ struct VerdictFacts {
 /// What is known of one step.
 struct StepGrounds {
     const StepFacts& facts;
-    const StepDemands& demands;
+    const StepRoofTimes& roof_times;
     const UnitActivity& units;
     const CycleAccount& cycles;
 };
 VerdictFacts facts_of(const StepGrounds& step);
-/// The same with one figure after another at an end of its interval: demands by roof, clock, count and what recording
-/// adds to the time; cycles by the clock; units by the count.
+/// The same with one figure after another at an end of its interval: roof times by roof, clock, count and what
+/// recording adds to the time; cycles by the clock; units by the count.
 std::vector<VerdictFacts> facts_within_errors(const StepGrounds& step, const VerdictFacts& facts);
 
 /// A figure that was not measured as such: exact, a bound from one side, or none at all. unasked: the step has nothing
@@ -90,7 +90,7 @@ std::vector<Hypothesis> test_hypotheses(const VerdictFacts& facts, const Rule& d
 inline constexpr double bound_share = 0.60;
 /// A hypothesis is rejected where all its figures are under this part of their thresholds.
 inline constexpr double rejecting_part = 0.5;
-/// Streaming bytes leave out what a step reads again: so many times as many may have been moved.
+/// Unfused traffic leave out what a step reads again: so many times as many may have been moved.
 inline constexpr double uncounted_bytes_factor = 4;
 /// Steps that reject a bound must have this share of the time for the whole to reject it.
 inline constexpr double rejecting_majority = 0.80;

@@ -42,7 +42,7 @@ std::string bandwidth_sentence(const Claim& claim) {
 Document claim_document(const Claim& claim) {
     Section section{""};
     section.add(Paragraph{fmt::format(
-        "{} in {} on {}: {}, so {}. Peaks are the datasheet's; least bytes are weights, inputs and outputs once, at {}.",
+        "{} in {} on {}: {}, so {}. Peaks are the datasheet's; compulsory traffic is weights, inputs and outputs once, at {}.",
         claim.model, format_seconds(claim.latency_s), claim.machine, format_flop(claim.flops),
         format_flop_per_s(claim.flop_per_s()), format_bytes_per_s(claim.bytes_per_s))});
     if (const std::string not_so = impossible_in(claim); !not_so.empty())
@@ -51,13 +51,13 @@ Document claim_document(const Claim& claim) {
         section.add(
             Paragraph{"A run that was called fp32 was likely tf32, which frameworks may choose for fp32 products."});
     section.add(Paragraph{bandwidth_sentence(claim)});
-    Rows rows{{words("precision"), figures("FLOPs need ms"), figures("peak"), figures("of it %"),
-               figures("least bytes"), figures("they need ms"), figures("bandwidth explains at most %"),
-               words("remark"), words("this time is")}};
+    Rows rows{{words("precision"), figures("FLOPs need ms"), figures("peak"), figures("of it %"), figures("compulsory"),
+               figures("they need ms"), figures("bandwidth explains at most %"), words("remark"),
+               words("this time is")}};
     for (const ClaimFloor& floor : claim.floors)
         rows.rows.push_back({std::string(name(floor.precision)), significant(1e3 * floor.flops_s),
                              format_flop_per_s(floor.peak_flop_per_s),
-                             significant(100 * floor.flops_s / claim.latency_s), format_bytes(floor.least_bytes),
+                             significant(100 * floor.flops_s / claim.latency_s), format_bytes(floor.compulsory_bytes),
                              significant(1e3 * floor.bytes_s), significant(100 * floor.bytes_s / claim.latency_s, 2),
                              floor.remark, std::string(verdict(claim, floor))});
     section.add(std::move(rows));
@@ -73,7 +73,7 @@ std::string claim_json(const Claim& claim) {
                           {"ceiling", floor.ceiling},
                           {"peak_tflop_per_s", floor.peak_flop_per_s * 1e-12},
                           {"peak_share", floor.flops_s / claim.latency_s},
-                          {"least_bytes", floor.least_bytes},
+                          {"compulsory_bytes", floor.compulsory_bytes},
                           {"bytes_ms", 1e3 * floor.bytes_s},
                           {"bandwidth_share", floor.bytes_s / claim.latency_s},
                           {"remark", floor.remark},

@@ -108,7 +108,7 @@ void write_summary(Page& page, const PairComparison& pair, const std::string& b)
     constexpr std::string_view naive_words[] = {"bandwidth", "FLOP/s", "no evidence: either", "neither", ""};
     const std::vector<std::string> titles = titles_of(pair);
     Rows table{{words("point", 0, true), figures(b + "/A"), figures("DRAM A/" + b), figures("FLOP/s A/" + b),
-                words("times follow"), words("A's ledger"), words(b + "'s ledger")}};
+                words("times follow"), words("A's verdict"), words(b + "'s verdict")}};
     bool is_known = false;
     for (std::size_t p = 0; p < pair.points.size(); ++p) {
         const PointComparison& point = pair.points[p];
@@ -120,7 +120,7 @@ void write_summary(Page& page, const PairComparison& pair, const std::string& b)
              verdict_cell(point.a_verdict), verdict_cell(point.b_verdict)});
     }
     if (!is_known || pair.points.size() < 2) return;
-    page.heading("Is it bandwidth? Roofs, what the whole follows, and the ledgers");
+    page.heading("Is it bandwidth? Roofs, what the whole follows, and the verdicts");
     page.table(std::move(table));
 }
 
@@ -207,7 +207,7 @@ std::string steps_cell(const GroupSide& a, const GroupSide& b) {
 
 void write_times(Page& page, const PointComparison& point, const std::string& b, std::size_t top) {
     Rows table{{words("steps", 0, true), figures("n", 1), figures("A ms"), figures(b + " ms"), figures(b + "/A"),
-                figures("interval"), words("follows"), words("A's ledger"), words(b + "'s ledger")}};
+                figures("interval"), words("follows"), words("A's verdict"), words(b + "'s verdict")}};
 
     BarChart bars{"ms", {}, {{.name = "A", .is_faint = true}, {b}}};
     for (std::size_t g = 0; g < std::min(top, point.groups.size()); ++g) {

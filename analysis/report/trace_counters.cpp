@@ -63,16 +63,16 @@ std::optional<double> dram_bytes_per_s(const StepResult& step) {
     return bytes && us && *us > 0 ? std::optional(*bytes / *us * 1e6) : std::nullopt;
 }
 
-/// The share of its time that a roof demands of a step: rate over roof. Nothing where the work is the cost model's
+/// The share of its time that a roof roof times of a step: rate over roof. Nothing where the work is the cost model's
 /// and `counted` is asked for, or there is no roof.
-std::optional<double> demanded_pct(const StepDemands& demands, double time_us, std::optional<Level> level,
-                                   bool counted) {
-    const Demand* demand = demands.at(level);
-    if (demand == nullptr || time_us <= 0 || (counted && demand->origin == Origin::derived)) return std::nullopt;
-    return 100 * demand->us / time_us;
+std::optional<double> roofs_pct(const StepRoofTimes& roof_times, double time_us, std::optional<Level> level,
+                                bool counted) {
+    const RoofTime* roof_time = roof_times.at(level);
+    if (roof_time == nullptr || time_us <= 0 || (counted && roof_time->origin == Origin::derived)) return std::nullopt;
+    return 100 * roof_time->us / time_us;
 }
 
-/// The metric where it was counted; else, under its own name, the share that the ledger derives at `level`.
+/// The metric where it was counted; else, under its own name, the share that the time breakdown derives at `level`.
 CounterTrack share_track(const Explanation& explanation, const Timeline& timeline, const std::string& name,
                          const std::string& metric, std::optional<Level> level) {
     const PointFacts& facts = explanation.facts;
@@ -81,8 +81,8 @@ CounterTrack share_track(const Explanation& explanation, const Timeline& timelin
     if (!counted.samples.empty()) return counted;
     CounterTrack derived = step_track(timeline, name + " (derived)", "", [&](const StepResult& step) {
         const auto index = static_cast<std::size_t>(&step - point.steps.data());
-        if (explanation.demands.empty()) return std::optional<double>();
-        return demanded_pct(explanation.demands[index], facts.steps[index].time_us, level, level.has_value());
+        if (explanation.roof_times.empty()) return std::optional<double>();
+        return roofs_pct(explanation.roof_times[index], facts.steps[index].time_us, level, level.has_value());
     });
     if (!derived.samples.empty()) return derived;
     std::string why = facts.unavailable.empty() ? facts.roofs.unavailable() : facts.unavailable;

@@ -76,7 +76,7 @@ Section what_if_section(const WhatIf& answer, const WhatIfCheck* check) {
     section.add(Paragraph{headline(answer)});
     if (check != nullptr) section.add(Paragraph{check_text(*check)});
     section.add(Paragraph{tested_text(what_if_tested)});
-    section.add(rows_of("binding roof there", answer.by_ceiling, true));
+    section.add(rows_of("longest roof time there", answer.by_ceiling, true));
     section.add(Section{"By op kind", {rows_of("op kind", answer.by_op, false)}});
     section.add(Section{"By layer", {rows_of("layer", answer.by_layer, false)}});
     section.add(Section{"Assumptions", {Bullets{answer.assumptions}}});

@@ -17,10 +17,10 @@ std::optional<double> StepResult::device_us() const {
     return us;
 }
 
-std::optional<double> StepResult::dependent_step_us() const {
+std::optional<double> StepResult::time_step_us() const {
     const std::optional<double> us = device_us();
-    if (!us || dependent_steps.value_or(1) < 2) return std::nullopt;
-    return *us / static_cast<double>(*dependent_steps);
+    if (!us || time_steps.value_or(1) < 2) return std::nullopt;
+    return *us / static_cast<double>(*time_steps);
 }
 
 double StepResult::tflop_per_s() const { return per_us(cost.flops, device_us()) * 1e-6; }

@@ -291,7 +291,7 @@ const Object object<StepResult> = Object(
     Field("matrix_flops", &StepResult::matrix_flops, {.since = 2, .least = 0},
           "The step's matrix products as launched, 2 m n k with padding; 0 where it has none"),
     Field(
-        "time_steps", &StepResult::dependent_steps, {.optional = 6, .was = "dependent_steps", .least = 2},
+        "time_steps", &StepResult::time_steps, {.optional = 6, .was = "dependent_steps", .least = 2},
         "How many times at least its ops wait for a result of their own, one after another: the time steps of a recurrent layer; missing where each op has one"),
     Field("account", &StepResult::account, {.optional = 6},
           "Of a persistent kernel; missing where no kernel has clocks"),
@@ -366,7 +366,7 @@ const Object object<Point> = Object(
           "By direction, the largest batch whose plan fits into the memory that was free; missing for a single op"),
     Field("cost", &Point::cost, "The bytes are the unfused traffic: every step's operands and results once"),
     Field(
-        "compulsory_bytes", &Point::least_bytes, {.optional = 6, .was = "least_bytes", .least = 0},
+        "compulsory_bytes", &Point::compulsory_bytes, {.optional = 6, .was = "least_bytes", .least = 0},
         "Weights, inputs and outputs of what is timed of the model once (what a backward alone reads of its forward is an input); caches may bring the bytes of cost down to these; missing for a single op"),
     Field("padding_flops", &Point::padding_flops, {.least = 0},
           "Executed on padding and on what a mask discards, not in cost"),

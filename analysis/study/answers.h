@@ -52,7 +52,7 @@ struct StudyLayer {
     std::string limiter;                                  ///< what limits the longest kernel's occupancy
     std::string bound;                                    ///< by the rules of verdicts
     bool is_identified = false;                           ///< they tell what binds it
-    std::optional<Interval> recoverable_us;               ///< time above the longest demand of each step
+    std::optional<Interval> recoverable_us;               ///< time above the longest roof time of each step
 };
 
 /// A point of the batch series, or of the precisions.
@@ -61,7 +61,7 @@ struct StudyRow {
     Interval latency_ms;
     bool has_interval = true;
     std::optional<double> sequences_per_s, roof_share, occupancy_pct, energy_j;
-    std::string bound, roof;  ///< what binds, and the roof with the longest demand
+    std::string bound, roof;  ///< what binds, and the roof with the longest roof time
     /// How much faster a precision is than the slowest common ground, and by how much its roof is higher.
     std::optional<Interval> speed_up;
     std::optional<double> roof_ratio;

@@ -42,15 +42,15 @@ std::string turn_text(const StudyPoints& points, const std::vector<StudyRow>& ro
     const auto text = [&](auto row) { return verdict_text(points.explanation(row->point).verdicts.model); };
     const auto batch = [&](auto row) { return points.point(row->point).batch(); };
     if (before != behind && behind != rows.end())
-        return fmt::format("Up to batch {} it is {}; from batch {} on a roof binds: {}.", batch(before), text(before),
-                           batch(behind), text(behind));
+        return fmt::format("Up to batch {} it is {}; from batch {} on it is bound by a roof: {}.", batch(before),
+                           text(before), batch(behind), text(behind));
     if (behind != rows.end())
-        return fmt::format("A roof binds from batch {} on, the smallest of which that can be said: {}.", batch(behind),
-                           text(behind));
+        return fmt::format("From batch {} on, the smallest of which this is known, it is bound by a roof: {}.",
+                           batch(behind), text(behind));
     if (before != behind)
-        return fmt::format("No roof is known to bind at any of these batches; at batch {} it is {}.", batch(before),
-                           text(before));
-    return "At none of these batches can it be told what binds the whole: no one thing has most of the time.";
+        return fmt::format("It is not known to be bound by a roof at any of these batches; at batch {} it is {}.",
+                           batch(before), text(before));
+    return "The bottleneck of the whole is unknown at each of these batches: no one thing has most of the time.";
 }
 
 }  // namespace

@@ -16,9 +16,9 @@ namespace {
 /// Layers that are told in words; the table has all.
 constexpr std::size_t told_layers = 3;
 
-/// What a step's time has above its longest demand; nothing where no roof is known.
-std::optional<Interval> recoverable(const StepDemands& demands, const Interval& time_us) {
-    const Demand* longest = demands.binding();
+/// What a step's time has above its longest roof time; nothing where no roof is known.
+std::optional<Interval> recoverable(const StepRoofTimes& roof_times, const Interval& time_us) {
+    const RoofTime* longest = roof_times.binding();
     if (longest == nullptr) return std::nullopt;
     const double most = std::max(longest->us, longest->run_us.high), least = std::min(longest->us, longest->run_us.low);
     return Interval{std::max(0.0, time_us.value - longest->us), std::max(0.0, time_us.low - most),
@@ -42,7 +42,7 @@ StudyLayer layer_of(PointAt at, const Explanation& explanation, const std::strin
         layer.time_us += time;
         achieved.add(facts.counters.achieved_occupancy, time.value);
         const std::optional<Interval> rest =
-            i < explanation.demands.size() ? recoverable(explanation.demands[i], time) : std::nullopt;
+            i < explanation.roof_times.size() ? recoverable(explanation.roof_times[i], time) : std::nullopt;
         has_roofs = has_roofs && rest;
         if (rest) above += *rest;
         if (step.kernels.empty() && time.value > longest_us) {
@@ -106,15 +106,14 @@ StudyAnswer answer_bottlenecks(const StudyPoints& points, Study& study) {
         StudyFinding sentence = told("{} has {} of the steps' time ({}{})", layer.name, share,
                                      layer.kernel.substr(0, layer.kernel.find('<')), occupancy_text(layer));
         if (!layer.bound.empty() && explanation.concludes())
-            sentence += {"; " + (layer.is_identified ? layer.bound : "what binds it cannot be told")};
+            sentence += {"; " + (layer.is_identified ? layer.bound : "bottleneck unknown")};
         if (layer.recoverable_us)
-            sentence +=
-                told("; {} of it are above what its roofs demand", recoverable_time(index, layer, share.has_interval));
+            sentence += told("; {} of it are above its roof time", recoverable_time(index, layer, share.has_interval));
         answer.findings.push_back(sentence += {"."});
     }
-    if (!explanation.ledger.roofs_unavailable.empty())
+    if (!explanation.breakdown.roofs_unavailable.empty())
         answer.notes.push_back(
-            fmt::format("What could be recovered is not known: {}.", explanation.ledger.roofs_unavailable));
+            fmt::format("What could be recovered is not known: {}.", explanation.breakdown.roofs_unavailable));
     if (point.backend() == "cuda" && !study.layers.front().achieved_pct)
         answer.notes.push_back(fmt::format("Achieved occupancy is not known: {}.", point.counters.unavailable.empty()
                                                                                        ? "it was not counted"

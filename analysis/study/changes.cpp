@@ -58,7 +58,7 @@ void add_batch(const StudyPoints& points, const Study& study, std::size_t base, 
          fmt::format("A limit on the time that one answer may take: a run of that batch takes {}.", latency(fast))});
 }
 
-/// The share of its longest demand in a layer's time; nothing where no roof is known.
+/// The share of its longest roof time in a layer's time; nothing where no roof is known.
 std::optional<double> reached(const StudyLayer& layer) {
     if (!layer.recoverable_us || layer.time_us.value <= 0) return std::nullopt;
     return 1 - layer.recoverable_us->value / layer.time_us.value;
@@ -84,7 +84,7 @@ void add_layers(const StudyPoints& points, const Study& study, std::size_t base,
             {fmt::format("A faster {} ({})", layer.name, layer.kernel),
              {expected_us / all_us, 0, layer.recoverable_us->high / all_us},
              told(
-                 "It has {} of the time and {} above what its roofs demand; {}, with the same verdict, comes nearer to its own.",
+                 "It has {} of the time and {} above its roof time; {}, with the same verdict, comes nearer to its own.",
                  share, recoverable_time(base, layer, share.has_interval), example->name),
              fmt::format(
                  "The same work in another kernel (kbench micro --op …) that is no faster; or a unit without a roof here that keeps {} busy.",
@@ -93,9 +93,9 @@ void add_layers(const StudyPoints& points, const Study& study, std::size_t base,
 }
 
 void add_gaps(const StudyPoints& points, std::size_t base, std::vector<StudyChange>& changes) {
-    const Ledger& ledger = points.explanation(base).ledger;
-    if (!ledger.unavailable.empty() || ledger.end_to_end_us <= 0) return;
-    const double share = ledger.total.gaps_us() / ledger.end_to_end_us;
+    const TimeBreakdown& breakdown = points.explanation(base).breakdown;
+    if (!breakdown.unavailable.empty() || breakdown.end_to_end_us <= 0) return;
+    const double share = breakdown.total.gaps_us() / breakdown.end_to_end_us;
     if (share <= 0) return;
     changes.push_back(
         {"Fewer and longer kernels",

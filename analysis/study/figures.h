@@ -24,7 +24,7 @@ StudyFigure latency(PointAt at);
 StudyFigure throughput(PointAt at);
 /// layer_share: steps of a layer of all blocks over all steps, by their time on the device.
 StudyFigure layer_share(PointAt at, const std::string& layer);
-/// recoverable_ms: the time of a layer's steps above the longest demand of each.
+/// recoverable_ms: the time of a layer's steps above the longest roof time of each.
 StudyFigure recoverable_time(std::size_t index, const StudyLayer& layer, bool has_interval);
 /// backward_ratio: the backward's steps over the forward's, of a training point or of one op kind in it, by their times
 /// on the device.

@@ -44,7 +44,7 @@ std::string without_ground(const StudyPoints& points, const std::vector<std::siz
         if (why.empty()) why = missing.front();
     }
     if (names.empty()) return "";
-    return fmt::format("No conclusion on what binds is drawn from {}: {}{}.", fmt::join(names, "; "),
+    return fmt::format("No conclusion on the bottleneck is drawn from {}: {}{}.", fmt::join(names, "; "),
                        names.size() > 1 ? "of the first, " : "", why);
 }
 
@@ -57,14 +57,14 @@ StudyRow row_of(const StudyPoints& points, std::size_t index) {
     row.latency_ms = Interval::of(ms);
     row.has_interval = ms.has_interval();
     if (ms.median > 0) row.sequences_per_s = 1e3 * static_cast<double>(point.batch()) / ms.median;
-    row.roof_share = roof_share(explanation.ledger);
+    row.roof_share = roof_share(explanation.breakdown);
     MeanByTime occupancy_pct;
     for (const StepResult& step : point.steps)
         occupancy_pct.add(counters_of(step).achieved_occupancy, step.device_us());
     row.occupancy_pct = occupancy_pct.mean();
     row.energy_j = value_of(point.end_to_end->energy_per_sequence_j);
     row.bound = verdict_text(explanation.verdicts.model);
-    row.roof = binding_roof(explanation.ledger);
+    row.roof = binding_roof(explanation.breakdown);
     return row;
 }
 

@@ -12,7 +12,7 @@ struct StudyTaskKind {
 };
 
 inline constexpr StudyTaskKind study_tasks[] = {
-    {"bottlenecks", "Bottlenecks", "Which layers and kernels take the time, and what binds them?"},
+    {"bottlenecks", "Bottlenecks", "Which layers and kernels take the time, and what is their bottleneck?"},
     {"batch", "Batch", "What does a larger batch do, and where does it stop paying?"},
     {"precision", "Precision", "What does each precision gain, and did it run as asked?"},
     {"directions", "Forward against backward", "What does training add to a forward?"},

@@ -48,6 +48,14 @@ Column counter_column(const CountedMetric& metric) {
 }
 
 Column find_column(std::string_view wanted, std::span<const CountedMetric> counters) {
+    // Names that scripts of before may ask for.
+    static constexpr std::pair<std::string_view, std::string_view> renamed[] = {
+        {"least_bytes", "compulsory_bytes"},      {"dependent_steps", "time_steps"},
+        {"dependent_us", "time_step_us"},         {"dram_over_streaming", "dram_over_unfused"},
+        {"l2_over_streaming", "l2_over_unfused"},
+    };
+    for (const auto& [before, now] : renamed)
+        if (wanted == before) wanted = now;
     std::vector<std::string> names;
     for (const Column& column : columns()) {
         if (column.name == wanted) return column;

@@ -40,8 +40,8 @@ std::optional<double> share_pct(Row row) {
     return 100 * *time_us(row) / *row.point_time_us;
 }
 
-std::optional<double> dependent_us(Row row) {
-    return row.kernel == nullptr ? ratio(device_us, &StepResult::dependent_steps)(row) : std::nullopt;
+std::optional<double> time_step_us(Row row) {
+    return row.kernel == nullptr ? ratio(device_us, &StepResult::time_steps)(row) : std::nullopt;
 }
 
 /// An order statistic of a step's samples. Those of several steps do not add up, so a group of several has none;
@@ -115,7 +115,7 @@ Entries time_columns() {
         {"n", "", "", 0, samples_of, "samples of the step run; of a kernel, recorded forwards"},
         {"share", "share %", "%", 2, share_pct,
          "share of the time of all steps of the point; of a kernel, of all its kernels' time"},
-        {"dependent_us", "dependent us", "us", 3, dependent_us, "time_us over dependent_steps; na for others"},
+        {"time_step_us", "time step us", "us", 3, time_step_us, "time_us over time_steps; na for others"},
         {"tflop_per_s", "TFLOP/s", "TFLOP/s", 3, ratio(flops_of, device_us, 1e-6), "flops over the steps' median time"},
         {"isa_peak_pct", "ISA peak %", "%", 1, isa_peak_pct,
          "tflop_per_s over the measured ceiling of the step's instruction set and precision, all cores; na without one, and on a GPU"},
@@ -182,9 +182,9 @@ Entries memory_columns() {
     return {
         {"dram_bytes", "", "B", 0, counted(total(dram_bytes_of)),
          "read from and written to DRAM while it ran, by counters; what is written may be of steps before it"},
-        {"dram_over_streaming", "DRAM/streaming", "", 3, counted(ratio(dram_bytes_of, bytes_of)),
+        {"dram_over_unfused", "DRAM/unfused", "", 3, counted(ratio(dram_bytes_of, bytes_of)),
          "dram_bytes over bytes; below 1 where caches held what a step before it left"},
-        {"l2_over_streaming", "L2/streaming", "", 3, counted(ratio(counter_of(&Counters::l2_bytes), bytes_of)),
+        {"l2_over_unfused", "L2/unfused", "", 3, counted(ratio(counter_of(&Counters::l2_bytes), bytes_of)),
          "counter l2_bytes over bytes"},
         {"dram_gb_per_s", "DRAM GB/s", "GB/s", 1, counted(ratio(dram_bytes_of, device_us, 1e-3)),
          "dram_bytes over the steps' median time"},

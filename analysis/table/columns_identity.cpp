@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "analysis/explain/executed.h"
-#include "analysis/explain/time_breakdown.h"
 #include "analysis/explain/point_roofs.h"
+#include "analysis/explain/time_breakdown.h"
 #include "analysis/explain/verdict.h"
 #include "analysis/facts/point_facts.h"
 #include "analysis/machine/isa.h"
@@ -93,18 +93,18 @@ std::optional<double> frames_per_s(Row row) {
 
 std::optional<double> roof_pct(Row row) {
     const Explanation* whole = whole_explanation(row);
-    const std::optional<double> share = whole ? roof_share(whole->ledger) : std::nullopt;
+    const std::optional<double> share = whole ? roof_share(whole->breakdown) : std::nullopt;
     return share ? std::optional(100 * *share) : std::nullopt;
 }
 
 std::string roof_of(Row row) {
     const Explanation* whole = whole_explanation(row);
-    return whole != nullptr ? binding_roof(whole->ledger) : "";
+    return whole != nullptr ? binding_roof(whole->breakdown) : "";
 }
 
 std::string model_verdict(Row row) {
     const Explanation* whole = whole_explanation(row);
-    return whole != nullptr && whole->ledger.unavailable.empty() ? verdict_text(whole->verdicts.model) : "";
+    return whole != nullptr && whole->breakdown.unavailable.empty() ? verdict_text(whole->verdicts.model) : "";
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ Entries pyprof_columns() {
         {"grid", "", "", 0, extent(&KernelResult::grid), "blocks launched, x,y,z"},
         {"block", "", "", 0, extent(&KernelResult::block), "threads of a block, x,y,z"},
         {"flops", "", "FLOP", 0, total(flops_of), "useful FLOPs of the cost model, a fused multiply-add is 2"},
-        {"bytes", "", "B", 0, total(bytes_of), "streaming bytes: each step's operands and results once"},
+        {"bytes", "", "B", 0, total(bytes_of), "unfused traffic: each step's operands and results once"},
     };
 }
 
@@ -171,13 +171,13 @@ Entries sweep_columns() {
         {"point_tflop_per_s", "point TFLOP/s", "TFLOP/s", 3,
          [](Row row) { return over_latency(row, row.point->cost.flops, 1e-9); },
          "useful FLOPs of the cost model over the point's latency"},
-        {"least_bytes", "least bytes", "B", 0,
-         [](Row row) { return is_whole_point(row) ? row.point->least_bytes : std::nullopt; },
-         "least bytes of the point's model: weights, inputs and outputs once; na in rows of a part of a point, of a single op, and in files that do not have it"},
+        {"compulsory_bytes", "compulsory traffic", "B", 0,
+         [](Row row) { return is_whole_point(row) ? row.point->compulsory_bytes : std::nullopt; },
+         "compulsory traffic of the point's model: weights, inputs and outputs once; na in rows of a part of a point, of a single op, and in files that do not have it"},
         {"roof_share", "roof %", "%", 1, roof_pct,
-         "share of the point's latency that the binding roofs of its steps demand; na in rows of a part of a point, and without ceilings"},
-        {"binding_roof", "", "", as_text, roof_of, "the roof that demands most of that"},
-        {"verdict", "", "", as_text, model_verdict, "what binds the point; na in rows of a part of it"},
+         "the longest roof times of its steps over the point's latency; na in rows of a part of a point, and without ceilings"},
+        {"binding_roof", "", "", as_text, roof_of, "the roof with the longest of these"},
+        {"verdict", "", "", as_text, model_verdict, "the point's bottleneck; na in rows of a part of it"},
     };
 }
 
@@ -201,13 +201,13 @@ Entries step_columns() {
          "FLOPs executed on padding and on what a mask discards, not in flops"},
         {"spared_flops", "", "FLOP", 0, total([](Step step) { return step.spared_flops.value_or(0); }),
          "FLOPs in flops that are not executed: what the implementation's algorithm does without, by its own account"},
-        {"dependent_steps", "", "", 0, of_steps(&StepResult::dependent_steps),
+        {"time_steps", "", "", 0, of_steps(&StepResult::time_steps),
          "how many times at least each step waits for a result of its own: the time steps of a recurrent layer; na for others"},
     };
     for (std::size_t role = 0; role < role_count; ++role)
         list.push_back({fmt::format("bytes_{}", role_names[role]), "", "B", 0,
                         total([role](Step step) { return step.cost.bytes_read[role] + step.cost.bytes_written[role]; }),
-                        fmt::format("streaming bytes of {}", title(static_cast<Role>(role)))});
+                        fmt::format("unfused traffic of {}", title(static_cast<Role>(role)))});
     return list;
 }
 

@@ -44,7 +44,7 @@ void time_steps(const PartContext& at, Forward& forward);
 /// Samples op kinds in turn, so that what drifts in time does not meet one of them alone. Takes no samples where the
 /// time allows too few of each for an interval.
 void measure_marginal_costs(const PartContext& at, Forward& forward);
-/// Measures where dependent steps spend their time, by clocks in their kernels.
+/// Measures where time steps spend their time, by clocks in their kernels.
 void account_for_steps(const PartContext& at);
 
 // check_outputs.cpp

@@ -59,7 +59,7 @@ void describe_steps(const Plan& plan, Point& point) {
         result.padding_flops = padding_flops(planned.step);
         if (const double spared = planned.computation->spared_flops(); spared > 0) result.spared_flops = spared;
         result.matrix_flops = matrix_flops(planned.step);
-        if (const std::int64_t steps = dependent_steps(planned.step); steps > 1) result.dependent_steps = steps;
+        if (const std::int64_t steps = time_steps(planned.step); steps > 1) result.time_steps = steps;
         Cost cost = result.cost;
         if (result.is_recomputed())
             point.recomputed_flops = point.recomputed_flops.value_or(0) + std::exchange(cost.flops, 0);

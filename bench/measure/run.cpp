@@ -110,7 +110,7 @@ class Sweep {
         refuse_unsupported(point);
         const Model model = plans_.model(point, point.batch());
         point.parameters = model.parameter_count();
-        point.least_bytes = least_bytes(model, point.precision());
+        point.compulsory_bytes = compulsory_bytes(model, point.precision());
         if (checkpoint_) checkpoint_->check(model);
         check_names(model, model.inputs, options_.inputs, "--input");
         check_names(model, model.outputs, options_.dumps, "--dump-output");

@@ -1,4 +1,4 @@
-// Times single steps and kinds of steps, and finds where dependent steps spend their time.
+// Times single steps and kinds of steps, and finds where time steps spend their time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -88,10 +88,10 @@ void measure_marginal_costs(const PartContext& at, Forward& forward) {
     std::vector<std::function<std::vector<double>()>> chunks;
     std::vector<std::vector<double>> differences;
     std::vector<MarginalCost> costs;  // the point has them when they are measured: one that fails before has none
-    const Breakdown breakdown = by_op_kind(at.point);
+    const StepSums sums = by_op_kind(at.point);
     const auto is_small = [&](const std::string& op) {
         double share = 0;
-        for (const StepGroup& group : breakdown.groups)
+        for (const StepGroup& group : sums.groups)
             if (group.name == op) share += group.share;
         return share < marginal_share;
     };
@@ -124,7 +124,7 @@ void measure_marginal_costs(const PartContext& at, Forward& forward) {
 
 void account_for_steps(const PartContext& at) {
     std::vector<StepResult>& steps = at.point.steps;
-    const auto has_several = [](const StepResult& step) { return step.dependent_steps.has_value(); };
+    const auto has_several = [](const StepResult& step) { return step.time_steps.has_value(); };
     // Only GPUs have such kernels. With --latency-only nothing more is measured of a step.
     if (!at.device.is_gpu() || at.options().activity_runs == 0 || std::ranges::none_of(steps, has_several)) return;
     at.begin("accounts of steps");
@@ -139,7 +139,7 @@ void account_for_steps(const PartContext& at) {
         at.device.synchronize();
     } catch (const Error& error) {
         at.require_device();
-        at.warn(fmt::format("where dependent steps spend their time is not known: {}", error.what()));
+        at.warn(fmt::format("where time steps spend their time is not known: {}", error.what()));
     }
 }
 

@@ -7,7 +7,7 @@ namespace {
 constexpr MicroColumn table[] = {
     {"TFLOP/s", "10^12/s", "FLOPs of the cost model over the median time",
      [](const MicroFigures& f) -> std::optional<double> { return f.tflop_per_s; }},
-    {"GB/s", "10^9 B/s", "streaming bytes of the cost model over the median time",
+    {"GB/s", "10^9 B/s", "unfused traffic of the cost model over the median time",
      [](const MicroFigures& f) -> std::optional<double> { return f.gb_per_s; }},
     {"roof%", "%", "share of the longest roof, which the label names",
      [](const MicroFigures& f) -> std::optional<double> {

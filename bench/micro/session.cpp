@@ -67,16 +67,16 @@ constexpr double least_kernel_us = 1;
 
 /// The least time that a run on a GPU can take.
 double least_us(const StepResult& step, const Roofs& roofs) {
-    const std::vector<Demand> demands = demands_of(make_step_facts(step), roofs);
-    const double us = demands.empty()
+    const std::vector<RoofTime> roof_times = roof_times_of(make_step_facts(step), roofs);
+    const double us = roof_times.empty()
                           ? std::max(step.cost.flops / fastest_flop_per_us, step.cost.bytes() / fastest_bytes_per_us)
-                          : demands.front().us;
+                          : roof_times.front().us;
     return std::max(least_kernel_us, us);
 }
 
 /// Whether bytes that the cost model asks for need not have moved: hot caches may hold all of them.
-bool may_be_cached(const Demand& demand, CacheState cache) {
-    return cache == CacheState::hot && demand.level == Level::dram && demand.origin != Origin::measured;
+bool may_be_cached(const RoofTime& roof_time, CacheState cache) {
+    return cache == CacheState::hot && roof_time.level == Level::dram && roof_time.origin != Origin::measured;
 }
 
 }  // namespace
@@ -104,10 +104,10 @@ MicroFigures micro_figures(const Point& point, const Summary& time, const Roofs&
     figures.gb_per_s = step.cost.bytes() / time.median * 1e-6;
     if (time.has_interval()) figures.relative_ci = time.relative_ci();
     figures.clock_mhz = point.conditions.sm_clock_mhz.value;
-    for (const Demand& demand : demands_of(facts, roofs)) {
-        if (may_be_cached(demand, cache) || demand.us <= 0) continue;
-        figures.roof_share = demand.us / (time.median * 1e3);
-        figures.roof = demand.roof.ceiling;
+    for (const RoofTime& roof_time : roof_times_of(facts, roofs)) {
+        if (may_be_cached(roof_time, cache) || roof_time.us <= 0) continue;
+        figures.roof_share = roof_time.us / (time.median * 1e3);
+        figures.roof = roof_time.roof.ceiling;
         break;
     }
     const Counters& counters = facts.counters;
@@ -382,7 +382,7 @@ void MicroSession::fold() {
     std::vector<double> us;
     for (const double ms : point.end_to_end->latency.samples_ms) us.push_back(ms * 1e3);
     point.steps.front().time_us = summarise(us);
-    // A CPU's times add up by their mean, which a ledger compares with the median.
+    // A CPU's times add up by their mean, which a time breakdown compares with the median.
     if (!device_.is_gpu()) point.activity.unprofiled_ms = point.steps.front().time_us->mean * 1e-3;
 }
 

@@ -30,7 +30,7 @@ RunShape run_shape(CacheState cache, double set_bytes, double cache_bytes, doubl
 
 /// The columns of a microbenchmark, without its time.
 struct MicroFigures {
-    double tflop_per_s = 0, gb_per_s = 0;  ///< FLOPs and streaming bytes of the cost model over the median time
+    double tflop_per_s = 0, gb_per_s = 0;  ///< FLOPs and unfused traffic of the cost model over the median time
     /// Share of the binding roof, 0 to 1, and its ceiling's name; nothing without roofs.
     std::optional<double> roof_share;
     std::string roof;

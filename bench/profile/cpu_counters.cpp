@@ -45,11 +45,11 @@ CountedMetric gather(const HostMetric& metric, const std::string& traffic_source
     return described;
 }
 
-/// The estimate without any counter: streaming bytes, with each written line read first.
+/// The estimate without any counter: unfused traffic, with each written line read first.
 void estimate_traffic(std::span<const WorkRange> ranges, const std::vector<std::string>& why_not,
                       RangeCounters& result) {
     const std::string reason = fmt::format("no hardware counter of memory traffic here: {}", fmt::join(why_not, "; "));
-    const std::string_view source = "the cost model's streaming bytes, written lines read first";
+    const std::string_view source = "the cost model's unfused traffic, written lines read first";
     result.run.metrics.push_back({"dram_read_bytes", "byte", std::string(source), Origin::estimated, reason});
     result.run.metrics.push_back({"dram_write_bytes", "byte", std::string(source), Origin::estimated, reason});
     for (std::size_t r = 0; r < ranges.size(); ++r) {

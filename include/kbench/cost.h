@@ -26,8 +26,8 @@ constexpr std::string_view title(Role role) {
 
 /// FLOPs count useful work; causal attention counts each (i, j <= i) pair once, whichever provider computes it.
 /// Bytes count every distinct input element read once and every output element written once. Summed over a model's
-/// steps they are its *streaming bytes*, as if each step read from and wrote to DRAM. Caches keep some operands
-/// between steps, so a model can move fewer. Its *least bytes* are another figure (models/cost.h).
+/// steps they are its *unfused traffic*, as if each step read from and wrote to DRAM. Caches keep some operands
+/// between steps, so a model can move fewer. Its *compulsory traffic* are another figure (models/cost.h).
 struct Cost {
     double flops = 0;
     std::array<double, role_count> bytes_read{}, bytes_written{};

@@ -180,7 +180,7 @@ std::string shape_text(std::initializer_list<std::pair<char, std::int64_t>> size
 ///   fusions(direction)   op kinds that may be computed along with it
 ///   on(rows, columns)    the op on a matrix of that shape: kinds that have it can stand in a fusion
 ///   pads_columns()       whether its output may be computed with more columns than it has
-///   dependent_steps()    the length of its serial chain: how often it must wait for a result of its own, as a
+///   time_steps()    the length of its serial chain: how often it must wait for a result of its own, as a
 ///                        recurrent layer does in each time step, on any number of units. Left out: 1
 ///   gradients()          its backward; a kind without it has none
 ///   in_training()        the op that a training forward runs: it also saves what the backward reads
@@ -216,7 +216,7 @@ struct OpKind {
     bool (*equal)(const void*, const void*);
     std::vector<Fusion> (*fusions)(Direction);
     bool (*pads_columns)(const void*);
-    std::int64_t (*dependent_steps)(const void*);
+    std::int64_t (*time_steps)(const void*);
     Op (*on)(std::int64_t rows, std::int64_t columns);  ///< null where the kind has none
     Gradients (*gradients)();                           ///< null where the kind has none
     Op (*in_training)(const void*);                     ///< the op itself where the kind has none
@@ -250,7 +250,7 @@ class Op {
     }
     std::string text() const { return kind_->text(value_.get()); }
     bool pads_columns() const { return kind_->pads_columns(value_.get()); }
-    std::int64_t dependent_steps() const { return kind_->dependent_steps(value_.get()); }
+    std::int64_t time_steps() const { return kind_->time_steps(value_.get()); }
     Op in_training() const { return kind_->in_training(value_.get()); }
     /// The op whose backward adds to existing gradients; nothing where it cannot.
     std::optional<Op> accumulating() const {
@@ -298,10 +298,10 @@ const OpKind& op_kind() {
                 else
                     return false;
             },
-        .dependent_steps =
+        .time_steps =
             [](const void* op) {
-                if constexpr (requires(const T& t) { t.dependent_steps(); })
-                    return std::int64_t{static_cast<const T*>(op)->dependent_steps()};
+                if constexpr (requires(const T& t) { t.time_steps(); })
+                    return std::int64_t{static_cast<const T*>(op)->time_steps()};
                 else
                     return std::int64_t{1};
             },

@@ -56,7 +56,7 @@ class Computation {
     /// the same memory.
     virtual void run(std::span<void* const> pointers, void* workspace, void* stream) const = 0;
 
-    /// Where the time of a dependent step goes, measured by running the same work again on the same operands. Waits for
+    /// Where the time of a time step goes, measured by running the same work again on the same operands. Waits for
     /// the device. Nothing where no kernel has clocks for it.
     virtual std::optional<StepAccount> account(std::span<void* const> /*pointers*/, void* /*workspace*/,
                                                void* /*stream*/) const {

@@ -32,8 +32,8 @@ namespace kbench {
 /// the unrecorded time of a forward next to the recorded one. Version 4 added the run's options, repeats of a point and
 /// whether its batch was chosen as the largest that fits. Older files are read as having none of these. Since version
 /// 5 a point has only axes and throughputs that mean something for it. Version 6 says how many samples are independent;
-/// intervals of older files are computed again from their samples. It may also hold a model's least bytes, and masked
-/// work no longer counts as useful; older files keep their costs.
+/// intervals of older files are computed again from their samples. It may also hold a model's compulsory traffic, and
+/// masked work no longer counts as useful; older files keep their costs.
 inline constexpr std::string_view result_schema = "kbench.result/6";
 
 struct HostInfo {
@@ -92,10 +92,10 @@ struct StepResult {
     std::optional<double> spared_flops;
     /// FLOPs of the step's matrix products as launched, 2 m n k with padding; 0 where it has none.
     double matrix_flops = 0;
-    /// Dependent steps of its ops, one after another (see OpStruct). Nothing where each op has one, and in files that
+    /// Time steps of its ops, one after another (see OpStruct). Nothing where each op has one, and in files that
     /// do not say.
-    std::optional<std::int64_t> dependent_steps;
-    std::optional<StepAccount> account;      ///< the time in one dependent step; none where no kernel has clocks for it
+    std::optional<std::int64_t> time_steps;
+    std::optional<StepAccount> account;      ///< the time in one time step; none where no kernel has clocks for it
     std::optional<Summary> time_us;          ///< from the step run
     std::vector<KernelResult> kernels;       ///< in order; none without an activity run
     std::map<std::string, double> counters;  ///< values by the metric's name, see CounterRun::metrics
@@ -107,8 +107,8 @@ struct StepResult {
     /// The step's time on the device: the recorded times of its kernels with the gaps between them. Without records,
     /// the median of the step run, whose marks between steps cost some time themselves.
     std::optional<double> device_us() const;
-    /// device_us() over dependent steps; nothing for a step without a time or with a single dependent step.
-    std::optional<double> dependent_step_us() const;
+    /// device_us() over time steps; nothing for a step without a time or with a single time step.
+    std::optional<double> time_step_us() const;
     double tflop_per_s() const;  ///< cost.flops over device_us(); 0 without a time
     double gb_per_s() const;     ///< cost.bytes() over device_us(); 0 without a time
 };
@@ -225,10 +225,10 @@ struct Point {
     std::string reason;  ///< why it was skipped or failed
     MemoryPlan memory;
     std::vector<LargestBatch> largest_batches;  ///< none for a single op, and in files without them
-    Cost cost;  ///< sum over the steps without FLOPs of recomputed ones; its bytes are the streaming bytes
+    Cost cost;  ///< sum over the steps without FLOPs of recomputed ones; its bytes are the unfused traffic
     /// Weights, inputs and outputs of the timed part, once each; what a backward reads of its forward is an input.
-    /// Nothing for a single op, whose streaming bytes are the least, and in files without it.
-    std::optional<double> least_bytes;
+    /// Nothing for a single op, whose unfused traffic are the least, and in files without it.
+    std::optional<double> compulsory_bytes;
     double padding_flops = 0;
     /// FLOPs of steps that recompute results of the forward; not in cost. Nothing where no step does.
     std::optional<double> recomputed_flops;

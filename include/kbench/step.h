@@ -86,8 +86,8 @@ double padding_flops(const Step& step);
 /// FLOPs of the step's matrix products as launched, 2 m n k with padding; 0 where it has none.
 double matrix_flops(const Step& step);
 
-/// Total of the dependent steps of its ops (OpStruct); 1 where no op has several.
-std::int64_t dependent_steps(const Step& step);
+/// Total of the time steps of its ops (OpStruct); 1 where no op has several.
+std::int64_t time_steps(const Step& step);
 
 /// Takes the pointers of a step's operands one after another; next_if(false) stands for one that the step does not
 /// have. Call `next` once per statement: C++ may evaluate a call's arguments in any order.

@@ -56,7 +56,7 @@ struct Ctc {
     }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// Each step's forward variable needs the one before it. Backward runs two such chains at the same time.
-    std::int64_t dependent_steps() const { return steps; }
+    std::int64_t time_steps() const { return steps; }
     /// For sequences of `steps` steps with `target` targets each. Per logit: minus the maximum, exponential, add to the
     /// sum, minus its logarithm. Per forward variable, 2 target + 1 a step: the sum of three in log space, which is two
     /// maxima, three differences, three exponentials, two additions, a logarithm and an addition, and one more for the

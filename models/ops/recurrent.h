@@ -110,7 +110,7 @@ struct Recurrent {
     Recurrent accumulating() const { return {shape, saves, true}; }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
     /// h[t] needs h[t - 1]; both directions run at the same time. For a batch whose longest sequence has all `steps`.
-    std::int64_t dependent_steps() const { return shape.steps; }
+    std::int64_t time_steps() const { return shape.steps; }
     /// For sequences of all `steps`. A direction's step: the product, 2 gates hidden for each unit; three additions for
     /// each gate; a sigmoid is an exponential, an addition and a quotient. Besides, lstm: two tanh, c in three, h in
     /// one; gru: r b, a tanh, h in four; rnn: a tanh.

@@ -147,7 +147,7 @@ Point finished_point(std::string backend, Precision precision, std::int64_t batc
         }
         point.padding_flops += step.padding_flops;
     }
-    point.least_bytes =
+    point.compulsory_bytes =
         static_cast<double>(4 * batch * seq) + static_cast<double>(size_of(storage_type(precision))) *
                                                    static_cast<double>(point.parameters + batch * seq * vocab);
     point.memory.bytes = {4 * batch * seq, 2 * 774030080, 31457280 * batch, 0, 0, 2 * batch * seq * 50304, 0, 0,

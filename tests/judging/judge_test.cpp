@@ -72,7 +72,7 @@ TEST(Judge, AnyOfSeveralRightVerdictsIsOk) {
 }
 
 TEST(Judge, NoVerdictWhereThereIsARightOneCannotTell) {
-    const Judgement judgement = judge("copy", copy(), said(Bound::not_identifiable, "", "nothing-binds"));
+    const Judgement judgement = judge("copy", copy(), said(Bound::not_identifiable, "", "no-bottleneck"));
     EXPECT_EQ(judgement.result, TruthResult::cannot_tell);
     EXPECT_NE(judgement.account, "");
 }
@@ -186,7 +186,7 @@ TEST(Matrix, ShowsEveryFigureAndTheAccountOfWhatIsNotOk) {
     EXPECT_THAT(text, HasSubstr("| copy  | a copy  | bandwidth-bound, DRAM by memory-roof |"));
     EXPECT_THAT(text, HasSubstr("+10.00 | WRONG: bytes"));
     EXPECT_THAT(text, HasSubstr("not issuing"));
-    EXPECT_TRUE(text.ends_with("1 truths: 0 ok, 0 cannot be told, 1 WRONG, 0 not here: FAILED\n")) << text;
+    EXPECT_TRUE(text.ends_with("1 truths: 0 ok, 0 unknown, 1 WRONG, 0 not here: FAILED\n")) << text;
     const nlohmann::ordered_json document = matrix_json(std::vector{wrong}, 7);
     EXPECT_EQ(document["seed"], 7);
     EXPECT_EQ(document["passed"], false);

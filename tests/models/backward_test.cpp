@@ -134,13 +134,13 @@ TEST(Backward, AlonesLeastBytesAreOfWhatIsTimed) {
     const Model alone = backward_alone(small()), whole = with_backward(small());
     // What it cannot do without: the weights of products, once; their gradients, written; the logits' gradient, read.
     const double weights = 4 * static_cast<double>(alone.parameter_count()), logits = 4.0 * 3 * 16 * 97;
-    const double least = least_bytes(alone, Precision::fp32);
+    const double least = compulsory_bytes(alone, Precision::fp32);
     EXPECT_GT(least, 1.95 * weights + logits) << "also of what the embedding adds a few rows to";
     std::vector<std::size_t> timed;
     for (std::size_t i = alone.untimed_ops; i < alone.ops.size(); ++i) timed.push_back(i);
     EXPECT_EQ(least, step_cost(alone, timed, Precision::fp32).bytes());
     // A whole step reads weights and tokens and writes gradients and losses; what its forward leaves is not among them.
-    const double of_whole = least_bytes(whole, Precision::fp32);
+    const double of_whole = compulsory_bytes(whole, Precision::fp32);
     EXPECT_LT(of_whole, 2.1 * weights);
     EXPECT_GT(least - of_whole, 4.0 * 3 * 16 * 64 * 2) << "activations that the backward alone reads";
 }
@@ -156,7 +156,7 @@ TEST(Backward, OfAStepWithAdamWMovesWhatTheOptimizerKeepsAndNoMore) {
     EXPECT_EQ(cost.bytes_written[optimizer], 2 * bytes);
     EXPECT_EQ(model.parameter_count(), small().parameter_count()) << "updated weights are no others";
     // Weights, m and v, read and written; losses, and what the embedding does not touch apart.
-    EXPECT_NEAR(least_bytes(model, Precision::fp32), 6 * bytes, 0.02 * bytes);
+    EXPECT_NEAR(compulsory_bytes(model, Precision::fp32), 6 * bytes, 0.02 * bytes);
 }
 
 TEST(Backward, ScalesTheLossAndTakesTheScaleOutAgain) {

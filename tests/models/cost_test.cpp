@@ -1,4 +1,4 @@
-// Useful FLOPs, bytes of steps and least bytes of models, against counts made by hand.
+// Useful FLOPs, bytes of steps and compulsory traffic of models, against counts made by hand.
 #include "models/cost.h"
 
 #include <gtest/gtest.h>
@@ -253,7 +253,7 @@ TEST(StepCost, StepsOfUnfusedAttentionStreamTheMaskedHalfToo) {
     EXPECT_EQ(step_cost(model, {ops[3]}, Precision::fp16).bytes_read[index(Role::scores)], square);
 }
 
-double streaming_bytes(const Model& model, Precision precision) {
+double unfused_bytes(const Model& model, Precision precision) {
     double bytes = 0;
     for (const std::size_t op : all_ops(model)) bytes += step_cost(model, {op}, precision).bytes();
     return bytes;
@@ -266,21 +266,21 @@ TEST(LeastBytes, AreWeightsInputsAndOutputsOnce) {
         if (tensor.role == Role::weights && tensor.name != "wpe.weight")
             weights += tensor_bytes(tensor, Precision::fp16);
     const double positions = 2 * 4 * 12, tokens = 4 * 8, logits = 2 * 8 * 100;
-    EXPECT_EQ(least_bytes(model, Precision::fp16), weights + positions + tokens + logits);
-    EXPECT_EQ(least_bytes(tiny(AttentionKind::unfused), Precision::fp16), least_bytes(model, Precision::fp16))
+    EXPECT_EQ(compulsory_bytes(model, Precision::fp16), weights + positions + tokens + logits);
+    EXPECT_EQ(compulsory_bytes(tiny(AttentionKind::unfused), Precision::fp16), compulsory_bytes(model, Precision::fp16))
         << "activations and scores are not among them";
 }
 
 TEST(LeastBytes, AreFewerThanTheStreamingBytesOfSeveralSteps) {
     const Model model = make_gpt2(gpt2_config("gpt2-large"), 1, 1024, AttentionKind::fused);
-    EXPECT_NEAR(least_bytes(model, Precision::fp16), 1.65e9, 0.01e9);
-    EXPECT_GT(streaming_bytes(model, Precision::fp16), 2 * least_bytes(model, Precision::fp16));
+    EXPECT_NEAR(compulsory_bytes(model, Precision::fp16), 1.65e9, 0.01e9);
+    EXPECT_GT(unfused_bytes(model, Precision::fp16), 2 * compulsory_bytes(model, Precision::fp16));
 }
 
 TEST(LeastBytes, OfASingleStepAreItsStreamingBytes) {
     const Model model = make_problem_model(parse_problem("gemm", "m10n20k30"), 1, 1);
-    EXPECT_EQ(least_bytes(model, Precision::fp16), 2 * (10 * 30 + 30 * 20 + 10 * 20));
-    EXPECT_EQ(least_bytes(model, Precision::fp16), streaming_bytes(model, Precision::fp16));
+    EXPECT_EQ(compulsory_bytes(model, Precision::fp16), 2 * (10 * 30 + 30 * 20 + 10 * 20));
+    EXPECT_EQ(compulsory_bytes(model, Precision::fp16), unfused_bytes(model, Precision::fp16));
 }
 
 TEST(StepCost, SumsOfStepsAddUpByRole) {

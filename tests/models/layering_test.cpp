@@ -181,10 +181,10 @@ std::vector<std::string> circles(const Units& units) {
 
 /// Accounts of a point, which know its facts and each other's plain results, and not how these are found.
 const std::set<std::string> siblings{
-    "analysis/explain/attribution", "analysis/explain/closures",   "analysis/explain/cycles",
-    "analysis/explain/demands",     "analysis/explain/dependent",  "analysis/explain/elasticity",
-    "analysis/explain/executed",    "analysis/explain/impossible", "analysis/explain/judge",
-    "analysis/explain/ledger",      "analysis/explain/roofline",   "analysis/explain/units"};
+    "analysis/explain/attribution",    "analysis/explain/cross_checks", "analysis/explain/cycles",
+    "analysis/explain/roof_times",     "analysis/explain/serial_chain", "analysis/explain/elasticity",
+    "analysis/explain/executed",       "analysis/explain/impossible",   "analysis/explain/judge",
+    "analysis/explain/time_breakdown", "analysis/explain/roofline",     "analysis/explain/units"};
 
 const Folder& folder(const std::string& name) { return *std::ranges::find(folders, name, &Folder::name); }
 
@@ -242,9 +242,9 @@ TEST(Layering, DevicesAndProfilingKnowNoPlanAndNoModel) {
 }
 
 TEST(LayeringScanner, ReportsEachStepToTheRightWithItsLine) {
-    EXPECT_THAT(
-        in("models", "#pragma once\n#include \"analysis/explain/time_breakdown.h\"\n"),
-        testing::ElementsAre("models/x.cpp:2: includes analysis/explain/time_breakdown.h, which is to the right of models/"));
+    EXPECT_THAT(in("models", "#pragma once\n#include \"analysis/explain/time_breakdown.h\"\n"),
+                testing::ElementsAre(
+                    "models/x.cpp:2: includes analysis/explain/time_breakdown.h, which is to the right of models/"));
     EXPECT_EQ(
         in("analysis", "#include \"kernels/check.h\"\n#include \"cpu/blas.h\"\n#include \"bench/plan/plan.h\"").size(),
         3u);

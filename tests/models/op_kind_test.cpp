@@ -414,7 +414,7 @@ TEST(OpStruct, WhatAKindMayLeaveOutHasADefault) {
     EXPECT_TRUE(kind.fusions(Direction::fwd).empty());
     EXPECT_EQ(kind.on, nullptr);
     EXPECT_FALSE(Op(Sample<Member::none>()).pads_columns());
-    EXPECT_EQ(Op(Sample<Member::none>()).dependent_steps(), 1);
+    EXPECT_EQ(Op(Sample<Member::none>()).time_steps(), 1);
     EXPECT_FALSE(kind.has(Direction::wgrad));
     EXPECT_EQ(find_op_kind("sample"), nullptr) << "a row is no place in the table";
 }

@@ -149,14 +149,14 @@ TEST(Step, MaskedWorkIsExecutedLikePadding) {
 
 TEST(Step, HasTheDependentStepsOfItsRecurrentOps) {
     for (const char* cell : {"lstm", "gru", "rnn"}) {
-        EXPECT_EQ(dependent_steps(parse_problem(cell, "t7n3h5f2")), 7) << cell << ": time steps, not frames";
-        EXPECT_EQ(dependent_steps(parse_problem(cell, "t1n3h5")), 1) << cell;
+        EXPECT_EQ(time_steps(parse_problem(cell, "t7n3h5f2")), 7) << cell << ": time steps, not frames";
+        EXPECT_EQ(time_steps(parse_problem(cell, "t1n3h5")), 1) << cell;
     }
     for (const auto& [op, shape] : {std::pair("gemm", "m9n5k7t+bias"), {"attention", "b1h2s30d4"}})
-        EXPECT_EQ(dependent_steps(parse_problem(op, shape)), 1) << op << ": its sums can be made in any order";
+        EXPECT_EQ(time_steps(parse_problem(op, shape)), 1) << op << ": its sums can be made in any order";
     const Op layer = Recurrent<Cell::gru>{{7, 3, 5}};
-    EXPECT_EQ(dependent_steps({{layer, Op(ResidualAdd{21, 5})}, 0}), 7) << "what has one step adds none";
-    EXPECT_EQ(dependent_steps({{layer, layer}, 0}), 14) << "one after the other";
+    EXPECT_EQ(time_steps({{layer, Op(ResidualAdd{21, 5})}, 0}), 7) << "what has one step adds none";
+    EXPECT_EQ(time_steps({{layer, layer}, 0}), 14) << "one after the other";
 }
 
 TEST(Step, TextNamesTheHeadAndWhatItAbsorbs) {

@@ -160,15 +160,15 @@ CeilingRun measured_roofs(Device& device, double seconds) {
 }
 
 std::string account(const Explanation& explained, std::size_t step) {
-    const Ledger& ledger = explained.ledger;
+    const TimeBreakdown& breakdown = explained.breakdown;
     const StepFacts& facts = explained.facts.steps[step];
     const Verdict& verdict = explained.verdicts.steps[step];
-    std::string text = fmt::format("end to end {:.1f} us; model: {} by {}; step {}: {} by {}\n", ledger.end_to_end_us,
-                                   name(explained.verdicts.model.bound), explained.verdicts.model.rule, verdict.subject,
-                                   name(verdict.bound), verdict.rule);
+    std::string text = fmt::format("end to end {:.1f} us; model: {} by {}; step {}: {} by {}\n",
+                                   breakdown.end_to_end_us, name(explained.verdicts.model.bound),
+                                   explained.verdicts.model.rule, verdict.subject, name(verdict.bound), verdict.rule);
     for (std::size_t i = 0; i < line_count; ++i)
         text += fmt::format("  {:12} {:12.2f} us of all {:12.2f} us of the step\n", info(line_at(i)).name,
-                            ledger.total[line_at(i)], lines_of(facts)[line_at(i)]);
+                            breakdown.total[line_at(i)], lines_of(facts)[line_at(i)]);
     for (const std::string& figure : explained.impossible) text += "  impossible: " + figure + "\n";
     for (const std::string& evidence : verdict.evidence) text += "  " + evidence + "\n";
     for (const Hypothesis& hypothesis : verdict.hypotheses)
@@ -178,9 +178,9 @@ std::string account(const Explanation& explained, std::size_t step) {
                         cycles.not_issuing, cycles.not_split);
     for (const LostCycles& lost : cycles.lost)
         text += fmt::format("  {} {:.3f} [{:.3f}, {:.3f}]\n", lost.reason, lost.share, lost.low, lost.high);
-    for (const Demand& demand : explained.demands[step].work)
-        text += fmt::format("  demand of {}: {:.2f} us as it was run, {:.2f} to {:.2f}\n", demand.roof.ceiling,
-                            demand.run_us.value, demand.run_us.low, demand.run_us.high);
+    for (const RoofTime& roof_time : explained.roof_times[step].work)
+        text += fmt::format("  demand of {}: {:.2f} us as it was run, {:.2f} to {:.2f}\n", roof_time.roof.ceiling,
+                            roof_time.run_us.value, roof_time.run_us.low, roof_time.run_us.high);
     for (const auto& [counter, value] : facts.step->counters) text += fmt::format("  {} = {:.6g}\n", counter, value);
     return text;
 }

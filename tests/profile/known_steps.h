@@ -70,7 +70,7 @@ class KnownSteps {
 /// The roofs of `device`, measured in about `seconds`.
 CeilingRun measured_roofs(Device& device, double seconds);
 
-/// Every line of the ledger, and of one step with its evidence.
+/// Every line of the time breakdown, and of one step with its evidence.
 std::string account(const Explanation& explained, std::size_t step);
 
 }  // namespace kbench

@@ -78,7 +78,7 @@ TEST_F(GpuVerdict, ABigCopyIsBandwidthBound) {
     MEASURE_OR_SKIP({{"copy", 0, 2.0 * bytes, copy}});
     expect(Bound::bandwidth);
     EXPECT_EQ(explained().verdicts.steps[0].level, "DRAM") << account(explained(), 0);
-    EXPECT_LT(explained().demands[0].binding_share(explained().facts.steps[0].time_us), 1.02)
+    EXPECT_LT(explained().roof_times[0].binding_share(explained().facts.steps[0].time_us), 1.02)
         << account(explained(), 0);
 }
 
@@ -92,7 +92,7 @@ TEST_F(GpuVerdict, RegisterResidentFmaIsComputeBound) {
     MEASURE_OR_SKIP({{"fma", cuda::probe::fma_flops(DataType::fp32, chains, blocks) * iterations, 0, fma}});
     expect(Bound::compute);
     EXPECT_EQ(explained().verdicts.steps[0].level, "fp32_plain") << account(explained(), 0);
-    EXPECT_LT(explained().demands[0].binding_share(explained().facts.steps[0].time_us), 1.02)
+    EXPECT_LT(explained().roof_times[0].binding_share(explained().facts.steps[0].time_us), 1.02)
         << account(explained(), 0);
 }
 

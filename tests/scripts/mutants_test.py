@@ -130,7 +130,7 @@ class Counting(unittest.TestCase):
 
     def test_both_folders_of_tests_are_asked(self) -> None:
         asked = mutate_analysis.suites(mutate_analysis.FOLDERS)
-        for suite in ("Ledger*", "WhatIfTest.*", "*/VerdictOfOneStep.*"):
+        for suite in ("Breakdown*", "WhatIfTest.*", "*/VerdictOfOneStep.*"):
             self.assertTrue([pattern for pattern in asked if pattern.startswith(suite.rstrip("*"))], suite)
 
     def test_what_is_equivalent_is_a_line_that_stands_somewhere(self) -> None:

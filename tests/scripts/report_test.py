@@ -340,8 +340,8 @@ class Report(unittest.TestCase):
         self.assertEqual(set(roofline.marks()), {"DRAM", "L2", "L1", "selected"})
         roofline.press("Shapes", "L2")
         self.assertEqual(set(roofline.marks()), {"DRAM", "L1", "selected"})
-        roofline.press("Shapes", "streaming")
-        self.assertEqual(roofline.marks()["streaming"], roofline.marks()["DRAM"])
+        roofline.press("Shapes", "unfused")
+        self.assertEqual(roofline.marks()["unfused"], roofline.marks()["DRAM"])
         roofline.select("Marks").select_by_visible_text("ops")
         self.assertEqual(roofline.marks()["DRAM"], 3)
 
@@ -466,7 +466,7 @@ class Report(unittest.TestCase):
         part = b.section("Along the sweep")
         titles = [caption.text.split("\n")[0] for caption in part.all("figcaption")]
         self.assertEqual(titles, ["Time of one run, ms", "Throughput, tokens/s", "Useful work, TFLOP/s", "Occupancy, achieved, %", "Occupancy, theoretical, %",
-                                  "Share of the binding roofs, %", "Energy a sequence, J"])
+                                  "Longest roof times, share of the latency, %", "Energy a sequence, J"])
         times = part.traces()
         self.assertEqual(len(times), 4, "a curve for each batch and precision along the length")
         self.assertEqual(times[0]["x"], [256, 512, 1024])
@@ -481,7 +481,7 @@ class Report(unittest.TestCase):
         along.select_by_visible_text("batch")
         self.assertEqual((part.traces(3)[0]["x"], part.traces(3)[0]["y"]), ([1, 4], [10, 40]))
         hover = part.traces(5)[0]["hovertext"][1]
-        for text in ("batch 4 (max)", "median of 2 repeats", "most is demanded by fp16_tensor"):
+        for text in ("batch 4 (max)", "median of 2 repeats", "longest roof time: fp16_tensor"):
             self.assertIn(text, hover)
         before = len(b.section("All points").all("tbody tr"))
         self.assertEqual(before, 24)

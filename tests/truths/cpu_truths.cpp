@@ -44,8 +44,8 @@ Planted cpu_stream(const Planter& at, const Drawn& drawn) {
                       }}};
     planted.right = {{Bound::bandwidth, {"DRAM"}, "memory-roof"}};
     planted.figures = {{"bytes moved", streams->read_bytes(), [](const KnownResult& known) -> std::optional<double> {
-                            for (const Demand& demand : known.explained.demands.front().work)
-                                if (demand.level == Level::dram) return demand.work;
+                            for (const RoofTime& roof_time : known.explained.roof_times.front().work)
+                                if (roof_time.level == Level::dram) return roof_time.work;
                             return std::nullopt;
                         }}};
     planted.budget = at.budget();

@@ -48,11 +48,11 @@ inline PlantedFigure share_of_time(std::string what, double planted, double Cycl
 /// Cycles of an SM in which it had a warp, mean.
 inline PlantedFigure active_cycles(double planted) { return counted("active cycles", planted, "sm_cycles_active"); }
 
-/// The time of the step's kernels over the longest of its demands, units' as well: 1 at the roof.
-inline PlantedFigure time_over_demand() {
+/// The time of the step's kernels over the longest of its roof times, units' as well: 1 at the roof.
+inline PlantedFigure time_over_roof_time() {
     return {"time over its roof's", 1, [](const KnownResult& known) -> std::optional<double> {
-                const std::vector<Demand> demands = known.explained.demands.front().all();
-                const double longest_us = demands.empty() ? 0 : demands.front().run_us.value;
+                const std::vector<RoofTime> roof_times = known.explained.roof_times.front().all();
+                const double longest_us = roof_times.empty() ? 0 : roof_times.front().run_us.value;
                 const double time_us = known.explained.facts.steps.front().time_us;
                 return longest_us > 0 ? std::optional(time_us / longest_us) : std::nullopt;
             }};

@@ -61,7 +61,7 @@ std::string matrix_text(std::span<const Judgement> rows) {
     for (std::size_t i = 1; i < lines.size(); ++i) write(lines[i], ' ');
     for (const Judgement& row : rows)
         if (!row.account.empty()) text += fmt::format("\n{}: {}\n{}", row.truth, result(row), row.account);
-    text += fmt::format("\n{} truths: {} ok, {} cannot be told, {} WRONG, {} not here: {}\n", rows.size(),
+    text += fmt::format("\n{} truths: {} ok, {} unknown, {} WRONG, {} not here: {}\n", rows.size(),
                         count(rows, TruthResult::ok), count(rows, TruthResult::cannot_tell),
                         count(rows, TruthResult::wrong), count(rows, TruthResult::not_here),
                         passes(rows) ? "passed" : "FAILED");

@@ -137,7 +137,7 @@ Planted known_gap(const Planter& at, const Drawn& drawn) {
          [](const KnownResult& known) -> std::optional<double> { return known.step(1).kernels.at(0).gap_us; }},
         {"gaps of the model, us", static_cast<double>(drawn["us"]),
          [](const KnownResult& known) -> std::optional<double> {
-             const Lines& total = known.explained.ledger.total;
+             const Lines& total = known.explained.breakdown.total;
              return total.gaps_us();
          }}};
     planted.budget = at.budget();

@@ -35,7 +35,7 @@ Planted ffma(const Planter& at, const Drawn& drawn) {
                                                   stream);
                       }}};
     planted.right = {{Bound::compute, {"fp32_plain", "FMA pipe"}}};
-    planted.figures = {executed(flops), time_over_demand()};
+    planted.figures = {executed(flops), time_over_roof_time()};
     planted.budget = at.settled_budget({"sass"});
     return planted;
 }
@@ -66,7 +66,7 @@ Planted mma_sync(const Planter& at, const Drawn& drawn) {
     planted.right = {{Bound::compute,
                       {precision == Precision::fp16 ? (apart ? "fp16_mma_sync" : "fp16_tensor")
                                                     : (apart ? "bf16_mma_sync" : "bf16_tensor")}}};
-    planted.figures = {executed(flops), time_over_demand()};
+    planted.figures = {executed(flops), time_over_roof_time()};
     planted.budget = at.settled_budget({"tensor"});
     return planted;
 }
@@ -113,7 +113,7 @@ Planted special_functions(const Planter& at, const Drawn& drawn) {
         counted("instructions",
                 1.0 * at.multiprocessors() * warps_per_sm * iterations * cuda::known::special_functions_an_iteration,
                 "xu_inst"),
-        time_over_demand()};
+        time_over_roof_time()};
     planted.budget = at.settled_budget();
     return planted;
 }
@@ -135,7 +135,7 @@ Planted load_store_unit(const Planter& at, const Drawn& drawn) {
         counted("passes through shared memory",
                 1.0 * at.multiprocessors() * warps_per_sm * iterations * cuda::known::shuffles_an_iteration,
                 "shared_wavefronts"),
-        time_over_demand()};
+        time_over_roof_time()};
     planted.budget = at.settled_budget();
     return planted;
 }
@@ -158,7 +158,7 @@ Planted shared_memory(const Planter& at, const Drawn& drawn) {
                                                  as<std::uint32_t>(sums), nullptr, stream);
                       }}};
     planted.right = {{Bound::bandwidth, {"shared memory"}}};
-    planted.figures = {counted("passes for loads", bytes / 128, "shared_load_wavefronts"), time_over_demand()};
+    planted.figures = {counted("passes for loads", bytes / 128, "shared_load_wavefronts"), time_over_roof_time()};
     planted.budget = at.settled_budget({}, {"shared_load_wavefronts"});
     return planted;
 }
@@ -180,7 +180,7 @@ Planted bank_conflicts(const Planter& at, const Drawn& drawn) {
     planted.right = {{Bound::bandwidth, {"shared memory"}}};
     planted.figures = {counted("passes for loads", loads * ways, "shared_load_wavefronts"),
                        counted("of them for conflicts", loads * (ways - 1), "shared_load_bank_conflicts"),
-                       time_over_demand()};
+                       time_over_roof_time()};
     planted.budget = at.settled_budget({}, {"shared_load_wavefronts", "shared_load_bank_conflicts"});
     return planted;
 }

@@ -6,11 +6,12 @@ namespace kbench {
 Section answer_section(const SectionContext& context) {
     const Explanation& explanation = context.explanation();
     Section section{"Why it takes this long"};
-    const bool has_ledger = explanation.ledger.unavailable.empty() && explanation.ledger.end_to_end_us > 0;
-    if (context.is_full() || has_ledger || !explanation.concludes())
+    const bool has_breakdown = explanation.breakdown.unavailable.empty() && explanation.breakdown.end_to_end_us > 0;
+    if (context.is_full() || has_breakdown || !explanation.concludes())
         for (const std::string& sentence : explanation.answer) section.add(Paragraph{sentence, Tone::lead});
     if (!context.is_full())
-        for (Block& block : ledger_section(explanation.ledger, Depth::summary).blocks) section.add(std::move(block));
+        for (Block& block : time_breakdown_section(explanation.breakdown, Depth::summary).blocks)
+            section.add(std::move(block));
     return section;
 }
 

@@ -38,18 +38,17 @@ Chart pair_chart(std::string title, std::string caption, std::string unit, const
 void add_charts(Section& section, const Attribution& attribution) {
     constexpr auto role = +[](const RoleTraffic& traffic) { return std::string(title(traffic.role)); };
     constexpr auto level = +[](const LevelTraffic& traffic) { return std::string(name(traffic.level)); };
-    section.add(
-        pair_chart("DRAM bytes by role, GB",
-                   attribution.counted ? "streaming bytes are derived, the others measured by counters"
-                                       : "derived from the cost model: no counters",
-                   "GB", attribution.roles, role, 1e-9,
-                   {{"streaming", &RoleTraffic::streaming_bytes}, {"attributed", &RoleTraffic::attributed_bytes}}));
+    section.add(pair_chart("DRAM bytes by role, GB",
+                           attribution.counted ? "unfused traffic are derived, the others measured by counters"
+                                               : "derived from the cost model: no counters",
+                           "GB", attribution.roles, role, 1e-9,
+                           {{"unfused", &RoleTraffic::unfused_bytes}, {"attributed", &RoleTraffic::attributed_bytes}}));
     section.add(
         pair_chart("DRAM time by role, ms", "bytes over DRAM's bandwidth, derived", "ms", attribution.roles, role, 1,
-                   {{"hidden or not", &RoleTraffic::dram_ms}, {"in steps that DRAM binds", &RoleTraffic::exposed_ms}}));
+                   {{"hidden or not", &RoleTraffic::dram_ms}, {"in DRAM-bound steps", &RoleTraffic::exposed_ms}}));
     section.add(pair_chart("Time by level of memory, ms", "bytes over the level's bandwidth, derived", "ms",
                            attribution.levels, level, 1,
-                           {{"all bytes", &LevelTraffic::ms}, {"in steps that it binds", &LevelTraffic::binding_ms}}));
+                           {{"all bytes", &LevelTraffic::ms}, {"in steps bound by it", &LevelTraffic::binding_ms}}));
 }
 
 }  // namespace
@@ -65,14 +64,14 @@ Section attribution_section(const SectionContext& context) {
                                       attribution.counted ? "measured by counters and attributed to roles (derived)"
                                                           : "the cost model's (derived): DRAM was not counted")});
     add_charts(section, attribution);
-    Rows roles{{words("role"), figures("streaming"), figures("attributed"), figures("DRAM ms"),
-                figures("of it where DRAM is the longest demand, ms")}};
+    Rows roles{{words("role"), figures("unfused"), figures("attributed"), figures("DRAM ms"),
+                figures("of it where DRAM's roof time is the longest, ms")}};
     const auto role_ms = ms_cells(attribution.roles, &RoleTraffic::dram_ms);
     for (const RoleTraffic& role : attribution.roles)
-        roles.rows.push_back({std::string(title(role.role)), format_bytes(role.streaming_bytes),
+        roles.rows.push_back({std::string(title(role.role)), format_bytes(role.unfused_bytes),
                               format_bytes(role.attributed_bytes), role_ms(role.dram_ms), role_ms(role.exposed_ms)});
     Rows memory{{words("level"), figures("bytes"), figures("ms over its roof"),
-                 figures("of it where it is the longest demand, ms"), words("origin of bytes")},
+                 figures("of it where its roof time is the longest, ms"), words("origin of bytes")},
                 {},
                 "By level of memory:"};
     const auto level_ms = ms_cells(attribution.levels, &LevelTraffic::ms);
@@ -83,11 +82,11 @@ Section attribution_section(const SectionContext& context) {
     section.add(std::move(memory));
     Bullets findings;
     findings.items.push_back(
-        fmt::format("Steps in which DRAM is the longest demand take {:.1f} % of the end-to-end time.",
+        fmt::format("Steps whose longest roof time is DRAM's take {:.1f} % of the end-to-end time.",
                     100 * attribution.dram_binding_share));
     if (attribution.counted)
         findings.items.push_back(
-            fmt::format("Beyond the steps' streaming bytes {} moved ({} ms); caches kept {} ({} ms) from DRAM.",
+            fmt::format("Beyond the steps' unfused traffic {} moved ({} ms); caches kept {} ({} ms) from DRAM.",
                         format_bytes(attribution.excess_bytes), significant(attribution.excess_ms),
                         format_bytes(attribution.kept_bytes), significant(attribution.kept_ms)));
     findings.items.push_back(
@@ -96,11 +95,10 @@ Section attribution_section(const SectionContext& context) {
     for (const LayerTraffic& layer : attribution.layers)
         if (!layer.finding.empty()) findings.items.push_back(layer.finding);
     section.add(std::move(findings));
-    Rows layers{
-        {names("layer"), figures("streaming"), figures("DRAM"), figures("L2"), figures("beyond streaming, ms")}};
+    Rows layers{{names("layer"), figures("unfused"), figures("DRAM"), figures("L2"), figures("beyond unfused, ms")}};
     const auto excess_ms = ms_cells(attribution.layers, &LayerTraffic::excess_ms);
     for (const LayerTraffic& layer : attribution.layers)
-        layers.rows.push_back({layer.layer, format_bytes(layer.streaming_bytes),
+        layers.rows.push_back({layer.layer, format_bytes(layer.unfused_bytes),
                                attribution.counted ? format_bytes(layer.measured_bytes) : "",
                                layer.l2_bytes > 0 ? format_bytes(layer.l2_bytes) : "",
                                attribution.counted ? excess_ms(layer.excess_ms) : ""});

@@ -65,7 +65,7 @@ Section cycles_section(const SectionContext& context) {
     Section section{"Cycles"};
     if (!accounts.unavailable.empty()) return section;
     section.add(Paragraph{
-        "Counted, beside the demands above and not taken from them: the part of the kernels' time in which SMs had no warp, schedulers issued, or had warps of which none could issue. A busy tensor pipe needs few issues, so not issuing is no loss by itself."});
+        "Counted independently of the roof times above: the part of the kernels' time in which SMs were idle (no warp), issuing, or stalled (warps, none of which could issue). A busy tensor pipe needs few issues, so a stalled cycle is no loss by itself."});
     section.add(group_rows(accounts));
     const bool has_bounds = std::ranges::any_of(accounts.steps, &CycleAccount::has_bounds);
     std::string closing;
@@ -81,7 +81,7 @@ Section cycles_section(const SectionContext& context) {
         closing += fmt::format(
             "What counters say of it is an interval, because they count warps and not cycles. Counts that should be equal are at most so far apart: reasons and resident warps {:.1f} %, selected warps and issues {:.1f} %, selected or ready and eligible warps {:.1f} %; where one is beyond {:.0f} % the step is not split.",
             100 * std::abs(accounts.worst.stalls), 100 * std::abs(accounts.worst.selected),
-            100 * std::abs(accounts.worst.eligible), 100 * closure_tolerance);
+            100 * std::abs(accounts.worst.eligible), 100 * agreement_tolerance);
     } else if (accounts.sampled_us == 0) {
         const auto why =
             std::ranges::find_if(accounts.steps, [](const CycleAccount& a) { return !a.not_split.empty(); });

@@ -240,7 +240,7 @@ Section directions_section(const ExplainedResult& explained, std::size_t index, 
     }
     const bool is_full = depth == Depth::full;
     const Explanation& explanation = explained.of(index);
-    const bool has_roofs = explanation.ledger.roofs_unavailable.empty();
+    const bool has_roofs = explanation.breakdown.roofs_unavailable.empty();
     const Cells cells = cells_of(directions);
     if (directions.forward_point == nullptr)
         section.add(Paragraph{"No forward was measured with it: --direction fwd,bwd or train does.", Tone::plain});
@@ -258,7 +258,7 @@ Section directions_section(const ExplainedResult& explained, std::size_t index, 
     section.add(std::move(kinds));
     if (!has_roofs && is_full)
         section.add(
-            Paragraph{fmt::format("What binds them cannot be said: {}.", explanation.ledger.roofs_unavailable)});
+            Paragraph{fmt::format("Their bottleneck is unknown: {}.", explanation.breakdown.roofs_unavailable)});
     if (concludes(explained, index, directions) && !directions.findings.empty()) {
         if (is_full)
             section.add(Section{"What it means", {Bullets{directions.findings}}});
@@ -270,7 +270,7 @@ Section directions_section(const ExplainedResult& explained, std::size_t index, 
     section.add(Section{"Forward against backward by layer (* is every block)",
                         {pair_rows(directions.by_layer, "layer", cells, has_roofs, depth)}});
     section.add(Paragraph{
-        "Times are measured, backward over forward with the ends of the step runs' intervals; FLOPs are the cost model's, of useful work; bytes of (model) are its streaming bytes, as DRAM was not counted. A backward step stands in the layer of the step that computed its op forward."});
+        "Times are measured, backward over forward with the ends of the step runs' intervals; FLOPs are the cost model's, of useful work; bytes of (model) are its unfused traffic, as DRAM was not counted. A backward step stands in the layer of the step that computed its op forward."});
     return section;
 }
 

@@ -29,11 +29,11 @@ namespace kbench {
     ROW(layers, Of::point, In::summary)       \
     ROW(directions, Of::point, In::both)      \
     ROW(roofline, Of::point, In::full)        \
-    ROW(ledger, Of::point, In::full)          \
-    ROW(demands, Of::point, In::full)         \
-    ROW(dependent, Of::point, In::full)       \
+    ROW(time_breakdown, Of::point, In::full)  \
+    ROW(roof_times, Of::point, In::full)      \
+    ROW(serial_chains, Of::point, In::full)   \
     ROW(cycles, Of::point, In::full)          \
-    ROW(closures, Of::point, In::full)        \
+    ROW(cross_checks, Of::point, In::full)    \
     ROW(marginal, Of::point, In::full)        \
     ROW(elasticity, Of::point, In::full)      \
     ROW(attribution, Of::point, In::full)     \

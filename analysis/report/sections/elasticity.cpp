@@ -61,7 +61,7 @@ Section elasticity_section(const SectionContext& context) {
     section.add(std::move(sentences));
     section.add(Section{"By layer", {group_rows("layer", elasticity, elasticity.by_layer)}});
     section.add(Paragraph{
-        "What it cannot tell: which part of an SM binds, and which of DRAM, L2, launches and gaps where SMs do not. Far fewer SMs ask for fewer bytes at a time, so that even a copy slows down: only the nearest numbers decide. Blocks come in waves, so that one more wave is a step and no slope. Records lengthen kernels of a few microseconds, which brings their elasticity nearer to 0. The kernels are those chosen for all SMs."});
+        "What it cannot tell: which part of an SM is the bottleneck, and which of DRAM, L2, launches and gaps is where SMs are not. Far fewer SMs ask for fewer bytes at a time, so that even a copy slows down: only the nearest numbers decide. Blocks come in waves, so that one more wave is a step and no slope. Records lengthen kernels of a few microseconds, which brings their elasticity nearer to 0. The kernels are those chosen for all SMs."});
     return section;
 }
 

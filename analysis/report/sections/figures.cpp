@@ -170,16 +170,16 @@ Section figures_section(const SectionContext& context) {
     add("useful work", rated(format_flop(point.cost.flops), format_flop_per_s(point.cost.flops / seconds)),
         "derived: cost model");
     if (point.padding_flops > 0) add("not useful", format_flop(point.padding_flops), "derived: padding and masks");
-    add("dependent steps", dependent_text(explanation.dependent), "derived: the steps' times over their number");
+    add("time steps", serial_chain_text(explanation.time_steps), "derived: the steps' times over their number");
     add("recomputed", recomputed(point), "derived: steps of the forward that run again");
     const auto traffic = [&](double bytes) { return rated(format_bytes(bytes), format_bytes_per_s(bytes / seconds)); };
-    const std::string streaming = traffic(point.cost.bytes()),
-                      least = point.least_bytes ? traffic(*point.least_bytes) : "";
+    const std::string unfused = traffic(point.cost.bytes()),
+                      least = point.compulsory_bytes ? traffic(*point.compulsory_bytes) : "";
     if (depth == Depth::full) {
-        add("streaming bytes of its steps", streaming, "derived: operands and results of each step once");
-        add("least bytes of the model", least, "derived: weights, inputs and outputs once");
+        add("unfused traffic of its steps", unfused, "derived: operands and results of each step once");
+        add("compulsory traffic of the model", least, "derived: weights, inputs and outputs once");
     } else {
-        add("bytes", least.empty() ? "streaming " + streaming : fmt::format("streaming {}; least {}", streaming, least),
+        add("bytes", least.empty() ? "unfused " + unfused : fmt::format("unfused {}; compulsory {}", unfused, least),
             "derived: cost model");
     }
     for (const LevelTraffic& level : explanation.attribution.levels)

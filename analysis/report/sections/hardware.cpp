@@ -29,7 +29,7 @@ constexpr HardwareColumn hardware_columns[] = {
     {"ipc", "ipc", "", 2, true},
     {"tensor_pipe_active", "tensor %", "", 0, true},
     {"dram_gb_per_s", "DRAM GB/s", "", 0, true},
-    {"dram_over_streaming", "DRAM x", "", 0, true},
+    {"dram_over_unfused", "DRAM x", "", 0, true},
 };
 
 /// Limiters in few letters.
@@ -44,7 +44,7 @@ std::string abbreviated(std::string text) {
 Section hardware_section(const SectionContext& context) {
     const Point& point = context.point();
     const bool is_summary = !context.is_full();
-    Section section{is_summary ? "What the hardware did (DRAM x: its bytes over the streaming bytes)" : "Occupancy"};
+    Section section{is_summary ? "What the hardware did (DRAM x: its bytes over the unfused traffic)" : "Occupancy"};
     const auto has_kernels = [](const StepResult& step) { return !step.kernels.empty(); };
     const bool recorded = std::ranges::any_of(point.steps, has_kernels);
     const auto has_tensor = [](const CountedMetric& metric) { return metric.name == "tensor_pipe_active"; };

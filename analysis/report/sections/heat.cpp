@@ -16,13 +16,14 @@ namespace {
 /// Columns of `kbench table` that are percentages: their full colour is at 100.
 constexpr std::string_view percentages[] = {"occ_achieved", "occ_theory", "sm_active", "tensor_pipe_active"};
 
-/// The time that the binding roofs demand of each layer.
-HeatColumn roof_column(const std::vector<std::string>& layers, const Ledger& ledger) {
-    HeatColumn column{"of roof %", "share of the layer's time that its binding roofs demand", 100, 1, {}};
+/// The longest roof times of each layer's steps.
+HeatColumn roof_column(const std::vector<std::string>& layers, const TimeBreakdown& breakdown) {
+    HeatColumn column{"of roof %", "the longest roof times of its steps over the layer's time", 100, 1, {}};
     for (const std::string& layer : layers) {
-        const auto group = std::ranges::find(ledger.by_layer, layer, &LedgerGroup::name);
-        const bool is_known = group != ledger.by_layer.end() && group->time_us > 0 && ledger.roofs_unavailable.empty();
-        column.values.push_back(is_known ? 100 * group->demands.useful_us / group->time_us : no_number);
+        const auto group = std::ranges::find(breakdown.by_layer, layer, &BreakdownGroup::name);
+        const bool is_known =
+            group != breakdown.by_layer.end() && group->time_us > 0 && breakdown.roofs_unavailable.empty();
+        column.values.push_back(is_known ? 100 * group->roof_times.useful_us / group->time_us : no_number);
     }
     return column;
 }
@@ -31,12 +32,12 @@ HeatColumn roof_column(const std::vector<std::string>& layers, const Ledger& led
 
 Section heat_section(const SectionContext& context) {
     const Point& point = context.point();
-    const Ledger& ledger = context.explanation().ledger;
+    const TimeBreakdown& breakdown = context.explanation().breakdown;
     Section section{"Layers by metric"};
     section.is_only_on_page = true;
     TableQuery query{&find_level("layer"), true, {}, {}, {}, {}};
     query.columns = {"layer",     "share", "occ_achieved",       "occ_theory",
-                     "sm_active", "ipc",   "tensor_pipe_active", "dram_over_streaming"};
+                     "sm_active", "ipc",   "tensor_pipe_active", "dram_over_unfused"};
     const QueriedTable table = query_point(context.result(), context.index, query);
     HeatChart heat;
     for (const TableRow& row : table.rows)
@@ -54,7 +55,7 @@ Section heat_section(const SectionContext& context) {
             left_out.push_back(shown.header);
         else
             heat.columns.push_back(std::move(shown));
-        if (column.name == "share") heat.columns.push_back(roof_column(heat.rows, ledger));
+        if (column.name == "share") heat.columns.push_back(roof_column(heat.rows, breakdown));
     }
     const std::string& counters = point.counters.unavailable;
     if (heat.rows.empty()) section.add(Paragraph{"the point has no steps", Tone::missing});

@@ -54,7 +54,7 @@ Section points_section(const SectionContext& context) {
         {"median ms"}, {"95 % interval", Align::right, 1}, {"tokens/s"}, {"TFLOP/s"}, {"J/sequence", Align::right, 2}};
     rows.columns.insert(rows.columns.end(), std::begin(figures), std::end(figures));
     if (is_full)
-        for (const TableColumn& column : {TableColumn{"roofs demand %"}, {"residual %"}, {"verdict", Align::left}})
+        for (const TableColumn& column : {TableColumn{"roof time %"}, {"residual %"}, {"verdict", Align::left}})
             rows.columns.push_back(column);
     rows.columns.push_back({"status", Align::left, 0, true});
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -74,11 +74,12 @@ Section points_section(const SectionContext& context) {
             cells.push_back(ms.median > 0 ? significant(point.cost.flops / ms.median * 1e-9) : "");
             cells.push_back(energy ? significant(*energy) : "");
             if (is_full) {
-                const Ledger& ledger = explained.of(i).ledger;
-                const bool adds_up = ledger.unavailable.empty() && ledger.end_to_end_us > 0;
-                const bool has_roofs = adds_up && ledger.roofs_unavailable.empty();
-                cells.push_back(has_roofs ? fixed(100 * ledger.demands.useful_us / ledger.end_to_end_us, 1) : "");
-                cells.push_back(adds_up ? fixed(100 * ledger.residual_share(), 2) : "");
+                const TimeBreakdown& breakdown = explained.of(i).breakdown;
+                const bool adds_up = breakdown.unavailable.empty() && breakdown.end_to_end_us > 0;
+                const bool has_roofs = adds_up && breakdown.roofs_unavailable.empty();
+                cells.push_back(has_roofs ? fixed(100 * breakdown.roof_times.useful_us / breakdown.end_to_end_us, 1)
+                                          : "");
+                cells.push_back(adds_up ? fixed(100 * breakdown.residual_share(), 2) : "");
                 cells.emplace_back(name(explained.of(i).verdicts.model.bound));
             }
         }
@@ -87,7 +88,8 @@ Section points_section(const SectionContext& context) {
         cells.push_back(std::string(name(point.status)) + reason);
         rows.rows.push_back(std::move(cells));
     }
-    if (is_full) section.add(Paragraph{"Times are measured; TFLOP/s (useful work), demand and residual are derived."});
+    if (is_full)
+        section.add(Paragraph{"Times are measured; TFLOP/s (useful work), roof time and residual are derived."});
     section.add(std::move(rows));
     if (is_study)
         section.add(Paragraph{

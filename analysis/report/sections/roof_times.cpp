@@ -9,16 +9,16 @@
 namespace kbench {
 namespace {
 
-constexpr double noteworthy_demand = 0.01;  ///< share of the time
+constexpr double noteworthy_roof_time = 0.01;  ///< share of the time
 constexpr std::size_t most_units = 3;
-constexpr double charted_demand = 0.05;  ///< likewise, of some layer
-constexpr std::size_t most_charted = 8;  ///< as many colours as readers tell apart
+constexpr double charted_roof_time = 0.05;  ///< likewise, of some layer
+constexpr std::size_t most_charted = 8;     ///< as many colours as readers tell apart
 
 /// "L2 54 [53, 55], fp16_tensor 53 [52, 55]": percent of the time.
-std::string demands_cell(const DemandSums& sums, double time_us) {
+std::string roof_times_cell(const RoofTimeSums& sums, double time_us) {
     std::string text;
-    for (const DemandSum& sum : sums.by_roof) {
-        if (sum.is_busy_time || sum.us.high < noteworthy_demand * time_us) continue;
+    for (const RoofTimeSum& sum : sums.by_roof) {
+        if (sum.is_busy_time || sum.us.high < noteworthy_roof_time * time_us) continue;
         const auto share = [&](double us) { return 100 * us / time_us; };
         text += fmt::format("{}{} {:.0f} [{:.0f}, {:.0f}]", text.empty() ? "" : ", ", sum.name, share(sum.us.value),
                             share(sum.us.low), share(sum.us.high));
@@ -26,67 +26,67 @@ std::string demands_cell(const DemandSums& sums, double time_us) {
     return text;
 }
 
-std::string units_cell(const DemandSums& sums, double time_us) {
+std::string units_cell(const RoofTimeSums& sums, double time_us) {
     std::string text;
     std::size_t shown = 0;
-    for (const DemandSum& sum : sums.by_roof) {
-        if (!sum.is_busy_time || sum.us.value < noteworthy_demand * time_us || shown == most_units) continue;
+    for (const RoofTimeSum& sum : sums.by_roof) {
+        if (!sum.is_busy_time || sum.us.value < noteworthy_roof_time * time_us || shown == most_units) continue;
         text += fmt::format("{}{} {:.0f}", text.empty() ? "" : ", ", sum.name, 100 * sum.us.value / time_us);
         ++shown;
     }
     return text;
 }
 
-Rows group_rows(const Ledger& ledger, const std::vector<LedgerGroup>& groups, std::string_view what) {
+Rows group_rows(const TimeBreakdown& breakdown, const std::vector<BreakdownGroup>& groups, std::string_view what) {
     double time_us = 0;
-    for (const LedgerGroup& group : groups) time_us += group.time_us;
-    const bool has_units = std::ranges::any_of(ledger.demands.by_roof, &DemandSum::is_busy_time);
+    for (const BreakdownGroup& group : groups) time_us += group.time_us;
+    const bool has_units = std::ranges::any_of(breakdown.roof_times.by_roof, &RoofTimeSum::is_busy_time);
     Rows rows{{names(std::string(what)), figures("ms"), figures("longest %"), figures("tied %"),
                words("roofs, % of the time [from, to]")}};
     if (has_units) rows.columns.push_back({"busiest units, % of the time", Align::left});
     const int decimals = decimals_for(time_us * 1e-3, time_digits);
-    const auto add = [&](std::string_view name, double us, const DemandSums& sums) {
+    const auto add = [&](std::string_view name, double us, const RoofTimeSums& sums) {
         if (us <= 0) return;
         std::vector<std::string> cells{std::string(name), fixed(us * 1e-3, decimals),
                                        fixed(100 * sums.longest_us.value / us, 1), fixed(100 * sums.tied_us / us, 1),
-                                       demands_cell(sums, us)};
+                                       roof_times_cell(sums, us)};
         if (has_units) cells.push_back(units_cell(sums, us));
         rows.rows.push_back(std::move(cells));
     };
-    for (const LedgerGroup& group : groups) add(group.name, group.time_us, group.demands);
-    add("all", time_us, ledger.demands);
+    for (const BreakdownGroup& group : groups) add(group.name, group.time_us, group.roof_times);
+    add("all", time_us, breakdown.roof_times);
     return rows;
 }
 
-/// The roofs that demand a noteworthy part of the time of some layer, longest of the model first.
-std::vector<std::string> charted_roofs(const Ledger& ledger) {
+/// The roofs that roof time a noteworthy part of the time of some layer, longest of the model first.
+std::vector<std::string> charted_roofs(const TimeBreakdown& breakdown) {
     std::vector<std::string> names;
-    for (const DemandSum& roof : ledger.demands.by_roof) {
-        const auto is_long = [&](const LedgerGroup& group) {
-            return std::ranges::any_of(group.demands.by_roof, [&](const DemandSum& sum) {
-                return !sum.is_busy_time && sum.name == roof.name && sum.us.value >= charted_demand * group.time_us;
+    for (const RoofTimeSum& roof : breakdown.roof_times.by_roof) {
+        const auto is_long = [&](const BreakdownGroup& group) {
+            return std::ranges::any_of(group.roof_times.by_roof, [&](const RoofTimeSum& sum) {
+                return !sum.is_busy_time && sum.name == roof.name && sum.us.value >= charted_roof_time * group.time_us;
             });
         };
-        if (!roof.is_busy_time && names.size() < most_charted && std::ranges::any_of(ledger.by_layer, is_long))
+        if (!roof.is_busy_time && names.size() < most_charted && std::ranges::any_of(breakdown.by_layer, is_long))
             names.push_back(roof.name);
     }
     return names;
 }
 
-/// The time of each group, and below it what the roofs demand of it.
-Chart group_chart(std::string title, const Ledger& ledger, const std::vector<LedgerGroup>& groups) {
+/// The time of each group, and below it its roof times.
+Chart group_chart(std::string title, const TimeBreakdown& breakdown, const std::vector<BreakdownGroup>& groups) {
     BarChart bars{"ms", {}, {{.name = "time", .is_faint = true}}};
-    for (const LedgerGroup& group : groups) {
+    for (const BreakdownGroup& group : groups) {
         bars.labels.push_back(group.name);
         bars.series.front().add(group.time_us * 1e-3,
                                 fmt::format("{}, {} steps\n{}", group.name, group.steps, time_text(group.time_us)));
     }
-    for (const std::string& roof : charted_roofs(ledger)) {
+    for (const std::string& roof : charted_roofs(breakdown)) {
         ChartSeries& series = bars.series.emplace_back(ChartSeries{roof});
-        for (const LedgerGroup& group : groups) {
-            const auto is_it = [&](const DemandSum& sum) { return !sum.is_busy_time && sum.name == roof; };
-            const auto sum = std::ranges::find_if(group.demands.by_roof, is_it);
-            if (sum == group.demands.by_roof.end())
+        for (const BreakdownGroup& group : groups) {
+            const auto is_it = [&](const RoofTimeSum& sum) { return !sum.is_busy_time && sum.name == roof; };
+            const auto sum = std::ranges::find_if(group.roof_times.by_roof, is_it);
+            if (sum == group.roof_times.by_roof.end())
                 series.add(Interval::exactly(no_number), "");
             else
                 series.add(scaled(sum->us, 1e-3),
@@ -96,26 +96,27 @@ Chart group_chart(std::string title, const Ledger& ledger, const std::vector<Led
     }
     return {
         std::move(title),
-        "The time, and below it what each roof demands, which overlap; where two are as long, neither alone binds. Roofs under 5 % of every layer are in the table alone.",
+        "The time, and below it the roof times, which overlap: where two are as long, neither alone is the bottleneck. Roofs under 5 % of every layer are in the table alone.",
         std::move(bars)};
 }
 
 }  // namespace
 
-Section demands_section(const SectionContext& context) {
-    const Ledger& ledger = context.explanation().ledger;
-    Section section{"Demands"};
-    if (!ledger.unavailable.empty() || ledger.end_to_end_us <= 0) return section;
-    if (!ledger.roofs_unavailable.empty()) {
-        section.add(Paragraph{fmt::format("No roof demands anything: {}.", ledger.roofs_unavailable), Tone::missing});
+Section roof_times_section(const SectionContext& context) {
+    const TimeBreakdown& breakdown = context.explanation().breakdown;
+    Section section{"Roof times"};
+    if (!breakdown.unavailable.empty() || breakdown.end_to_end_us <= 0) return section;
+    if (!breakdown.roofs_unavailable.empty()) {
+        section.add(
+            Paragraph{fmt::format("No roof demands anything: {}.", breakdown.roofs_unavailable), Tone::missing});
         return section;
     }
     section.add(Paragraph{
-        "What each roof takes for the steps' work, as it was run, beside each other: roofs work at the same time, so these do not add up. Longest: of each step the longest of them, summed, which the time cannot be under. Tied: the time of steps whose two longest cannot be told apart within their intervals, which come from the roof, the clock and the count. Units: for how long the busiest worked, counted in cycles, not found from a roof."});
-    section.add(group_chart("By op kind, ms", ledger, ledger.by_op));
-    section.add(group_chart("By layer of all blocks, ms (* is every block)", ledger, ledger.by_layer));
-    section.add(group_rows(ledger, ledger.by_layer, "layer"));
-    section.add(Section{"By op kind, the same", {group_rows(ledger, ledger.by_op, "op")}});
+        "A roof time is the time that the steps' work takes at one roof, at the clock of this run. Roofs work at the same time, so roof times overlap and do not add up. Longest: the longest roof time of each step, summed; the time cannot be shorter. Tied: the time of steps whose two longest roof times are equal within their intervals (of the roof, the clock and the count). Units: how long the busiest units worked, counted in cycles and not derived from a roof."});
+    section.add(group_chart("By op kind, ms", breakdown, breakdown.by_op));
+    section.add(group_chart("By layer of all blocks, ms (* is every block)", breakdown, breakdown.by_layer));
+    section.add(group_rows(breakdown, breakdown.by_layer, "layer"));
+    section.add(Section{"By op kind, the same", {group_rows(breakdown, breakdown.by_op, "op")}});
     return section;
 }
 

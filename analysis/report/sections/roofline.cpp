@@ -14,24 +14,24 @@
 namespace kbench {
 namespace {
 
-constexpr std::string_view streaming_shape = "streaming";
+constexpr std::string_view unfused_shape = "unfused";
 
 std::string hover_of(const RooflinePoint& mark, const std::string& what) {
     return fmt::format("{}\n{}, {}\n{}: {}, {} FLOP/B\nroof {}: {} of it", what, time_text(mark.time_us),
                        format_flop_per_s(mark.flop_per_s),
-                       mark.streaming ? "streaming bytes at DRAM" : std::string(name(mark.level)),
+                       mark.unfused ? "unfused traffic at DRAM" : std::string(name(mark.level)),
                        format_bytes(mark.bytes), significant(mark.intensity), mark.roof, percent(mark.roof_share));
 }
 
-/// The marks of one view after another. Op kinds and layers are in the ledger's order, slowest first.
+/// The marks of one view after another. Op kinds and layers are in the time breakdown's order, slowest first.
 RooflineChart chart_of(const Point& point, const Explanation& explanation) {
     const Roofline& roofline = explanation.roofline;
     RooflineChart chart;
     for (const auto& [roofs, is_bandwidth] : {std::pair{&roofline.bandwidths, true}, {&roofline.units, false}})
         for (const Roof& roof : *roofs)
             chart.roofs.push_back({roof.ceiling, roof.per_s, is_bandwidth, std::string(name(roof.origin))});
-    for (const LedgerGroup& group : explanation.ledger.by_op) chart.groups.push_back(group.name);
-    for (const LedgerGroup& group : explanation.ledger.by_layer) chart.layers.push_back(group.name);
+    for (const BreakdownGroup& group : explanation.breakdown.by_op) chart.groups.push_back(group.name);
+    for (const BreakdownGroup& group : explanation.breakdown.by_layer) chart.layers.push_back(group.name);
     std::map<int, std::size_t> positions;
     for (std::size_t i = 0; i < point.steps.size(); ++i) positions.emplace(point.steps[i].index, i);
     const std::pair<const char*, const std::vector<RooflinePoint>*> views[] = {
@@ -47,17 +47,17 @@ RooflineChart chart_of(const Point& point, const Explanation& explanation) {
             drawn.flop_per_s = mark.flop_per_s;
             if (!mark.op.empty()) drawn.group = place_in(chart.groups, mark.op);
             if (!mark.layer.empty()) drawn.layer = place_in(chart.layers, layer_group(mark.layer));
-            drawn.shape = place_in(chart.shapes, std::string(mark.streaming ? streaming_shape : name(mark.level)));
+            drawn.shape = place_in(chart.shapes, std::string(mark.unfused ? unfused_shape : name(mark.level)));
             drawn.view = chart.views.size() - 1;
             drawn.size = mark.time_us;
             drawn.hover = hover_of(mark, step != nullptr ? step_text(*step) : mark.name);
             if (step != nullptr) drawn.key = found->second;
         }
     }
-    // Where no bytes were counted streaming bytes are all there is.
-    const auto streaming = std::ranges::find(chart.shapes, streaming_shape);
-    if (streaming != chart.shapes.end() && std::ranges::find(chart.shapes, name(Level::dram)) != chart.shapes.end())
-        chart.hidden_shapes.push_back(static_cast<std::size_t>(streaming - chart.shapes.begin()));
+    // Where no bytes were counted unfused traffic are all there is.
+    const auto unfused = std::ranges::find(chart.shapes, unfused_shape);
+    if (unfused != chart.shapes.end() && std::ranges::find(chart.shapes, name(Level::dram)) != chart.shapes.end())
+        chart.hidden_shapes.push_back(static_cast<std::size_t>(unfused - chart.shapes.begin()));
     return chart;
 }
 
@@ -91,7 +91,7 @@ Section roofline_section(const SectionContext& context) {
             Tone::missing});
     section.add(Chart{
         "Performance against arithmetic intensity, log scales",
-        "FLOPs are the cost model's, time is measured; bytes are counted where counters are, streaming bytes derived. Size: time.",
+        "FLOPs are the cost model's, time is measured; bytes are counted where counters are, unfused traffic derived. Size: time.",
         std::move(chart)});
     return section;
 }

@@ -57,7 +57,7 @@ std::string report_title(const Result& result);
 
 Section ceilings_section(const CeilingRun& run);
 Section environment_section(const Environment& environment);
-Section ledger_section(const Ledger& ledger, Depth depth);
+Section time_breakdown_section(const TimeBreakdown& breakdown, Depth depth);
 /// The backward of a point against the forward in it or, in a sweep over directions, of the point that is equal
 /// otherwise; empty of a forward alone.
 Directions directions_of(const ExplainedResult& explained, std::size_t point);
@@ -68,7 +68,7 @@ std::string largest_batches_text(const std::vector<LargestBatch>& batches);
 /// Whether the points of the result are told of as a sweep: a study says it in its own way.
 bool is_told_as_sweep(const SectionContext& context);
 /// "5 x 500 of lstm, 3.1 us each"; empty where there are none.
-std::string dependent_text(const std::vector<DependentSteps>& groups);
+std::string serial_chain_text(const std::vector<SerialChain>& groups);
 
 inline constexpr int time_digits = 4;  ///< a median is known to about 0.5 %, differences worth seeing are smaller
 

@@ -1,4 +1,4 @@
-// Dependent steps: what one of them takes beside what the roofs demand of it.
+// The serial chain of a recurrent layer: what one time step takes, compared with its roof times.
 #include "analysis/explain/serial_chain.h"
 
 #include <fmt/format.h>
@@ -12,12 +12,12 @@ namespace kbench {
 namespace {
 
 /// "0.947 (grid_barrier)".
-std::string exchange_cell(const DependentSteps& group) {
+std::string exchange_cell(const SerialChain& group) {
     if (!group.exchange) return "";
     return fmt::format("{} ({})", significant(group.exchange->us), group.exchange->ceiling);
 }
 
-std::vector<std::string> cells_of(const DependentSteps& group) {
+std::vector<std::string> cells_of(const SerialChain& group) {
     const bool has_roofs = group.together_us > 0;
     return {group.layer,
             group.op,
@@ -32,7 +32,7 @@ std::vector<std::string> cells_of(const DependentSteps& group) {
 }
 
 /// A row a phase.
-void add_account(Section& section, const DependentSteps& group) {
+void add_account(Section& section, const SerialChain& group) {
     const StepAccount& account = *group.account;
     const double cycles = cycles_of(account);
     section.add(Paragraph{fmt::format(
@@ -51,28 +51,28 @@ void add_account(Section& section, const DependentSteps& group) {
 
 }  // namespace
 
-Section dependent_section(const SectionContext& context) {
-    const std::vector<DependentSteps>& groups = context.explanation().dependent;
-    Section section{"Dependent steps"};
+Section serial_chains_section(const SectionContext& context) {
+    const std::vector<SerialChain>& groups = context.explanation().time_steps;
+    Section section{"Time steps"};
     if (groups.empty()) return section;
     section.add(Paragraph{
         "The time steps of a recurrent layer go one after another, so that its time is theirs times their number. Roofs together: what the work of one would take at all roofs one after another, which overlap. Exchange: what handing on a result takes without any work, as many empty kernels of a graph as one has (graph_node), or, within one kernel, a barrier among all SMs (grid_barrier), which one among fewer may undercut."});
-    Rows rows{{names("layer"), words("op"), figures("steps"), figures("dependent steps of each"), figures("us of one"),
+    Rows rows{{names("layer"), words("op"), figures("steps"), figures("time steps of each"), figures("us of one"),
                figures("roofs together us"), figures("of its time %"), words("roofs, us"), words("exchange us"),
                words("verdict")}};
-    for (const DependentSteps& group : groups) rows.rows.push_back(cells_of(group));
+    for (const SerialChain& group : groups) rows.rows.push_back(cells_of(group));
     section.add(std::move(rows));
-    if (!std::ranges::all_of(groups, &DependentSteps::is_complete))
+    if (!std::ranges::all_of(groups, &SerialChain::is_complete))
         section.add(Paragraph{
             "Not all work was counted: what caches and units beyond these roofs would take is not known. On a GPU --counters core,tensor,pipes counts more."});
-    for (const DependentSteps& group : groups)
+    for (const SerialChain& group : groups)
         if (group.account) add_account(section, group);
     return section;
 }
 
-std::string dependent_text(const std::vector<DependentSteps>& groups) {
+std::string serial_chain_text(const std::vector<SerialChain>& groups) {
     std::string text;
-    for (const DependentSteps& group : groups)
+    for (const SerialChain& group : groups)
         text += fmt::format("{}{} x {} of {}, {} us each", text.empty() ? "" : "; ", group.steps.size(), group.each,
                             group.op, significant(group.us()));
     return text;

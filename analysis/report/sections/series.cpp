@@ -1,4 +1,4 @@
-// What a sweep over batches or frames says: the time of a dependent step by batch, and the time by frames.
+// What a sweep over batches or frames says: the time of a time step by batch, and the time by frames.
 #include "analysis/explain/series.h"
 
 #include <fmt/format.h>
@@ -12,13 +12,13 @@ namespace kbench {
 namespace {
 
 Rows batch_rows(const BatchSeries& series, Depth depth) {
-    Rows rows{{figures("batch"), figures("us a dependent step"), figures("us a sequence of it", 1),
-               figures("roofs together us"), figures("of its time %"), words("roofs, us", 2), figures("exchange us", 1),
-               words("verdict")},
-              {},
-              series.title.empty() ? "" : series.title + ":"};
+    Rows rows{
+        {figures("batch"), figures("us a time step"), figures("us a sequence of it", 1), figures("roofs together us"),
+         figures("of its time %"), words("roofs, us", 2), figures("exchange us", 1), words("verdict")},
+        {},
+        series.title.empty() ? "" : series.title + ":"};
     for (const BatchPoint& point : series.points) {
-        const DependentSteps& steps = point.steps;
+        const SerialChain& steps = point.steps;
         const bool has_roofs = steps.together_us > 0;
         rows.rows.push_back({fmt::to_string(point.batch), significant(steps.us()), significant(point.us_per_sequence()),
                              has_roofs ? significant(steps.together_us_of_one()) : "",
@@ -30,13 +30,13 @@ Rows batch_rows(const BatchSeries& series, Depth depth) {
 }
 
 Section batch_section(const std::vector<BatchSeries>& all, Depth depth) {
-    Section section{"A dependent step by batch"};
+    Section section{"A time step by batch"};
     const auto is_complete = [](const BatchSeries& series) {
         return std::ranges::all_of(series.points, [](const BatchPoint& point) { return point.steps.is_complete; });
     };
     if (depth == Depth::full && !all.empty())
         section.add(Paragraph{fmt::format(
-            "Measured: the time of recurrent layers over their dependent steps. Roofs together: what all roofs, one after another, would take of it, at each batch{}.",
+            "Measured: the time of recurrent layers over their time steps. Roofs together: what all roofs, one after another, would take of it, at each batch{}.",
             std::ranges::all_of(all, is_complete) ? "" : "; not all work was counted")});
     for (const BatchSeries& series : all) {
         section.add(batch_rows(series, depth));

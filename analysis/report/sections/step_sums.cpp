@@ -48,9 +48,9 @@ double gaps_between_steps_ms(const Point& point) {
 }
 
 /// How the steps, timed one by one, compare with the whole.
-std::string closing_line(const Point& point, const Breakdown& breakdown) {
+std::string closing_line(const Point& point, const StepSums& sums) {
     if (!point.end_to_end || point.end_to_end->latency.summary_ms.median <= 0) return {};
-    const double whole_ms = point.end_to_end->latency.summary_ms.median, sum_ms = breakdown.time_us / 1e3;
+    const double whole_ms = point.end_to_end->latency.summary_ms.median, sum_ms = sums.time_us / 1e3;
     const TimeUnit unit = time_unit(whole_ms);
     const int decimals = decimals_for(whole_ms * unit.per_ms, time_digits);
     const auto show = [&](double ms) { return fixed(ms * unit.per_ms, decimals); };
@@ -70,16 +70,16 @@ Section ops_section(const SectionContext& context) {
     const Point& point = context.point();
     Section section{"Where the time goes"};
     if (point.steps.empty()) return section;
-    const Breakdown breakdown = by_op_kind(point);
-    if (breakdown.groups.empty()) {
+    const StepSums sums = by_op_kind(point);
+    if (sums.groups.empty()) {
         section.add(Paragraph{"the steps were not timed", Tone::missing});
         return section;
     }
-    const int decimals = decimals_for(breakdown.time_us / 1e3, time_digits);
+    const int decimals = decimals_for(sums.time_us / 1e3, time_digits);
     Rows rows{{words("op"), words("provider"), figures("steps"), figures("total ms"), figures("share %"),
                figures("TFLOP/s"), figures("GB/s"), words("fused with", 2), words("implementation", 1, true)}};
     std::size_t steps = 0;
-    for (const StepGroup& group : breakdown.groups) {
+    for (const StepGroup& group : sums.groups) {
         std::vector<std::string> cells = {group.name, fmt::format("{}", fmt::join(group.providers, " "))};
         std::ranges::move(group_cells(group, decimals), std::back_inserter(cells));
         cells.push_back(fused_cell(group));
@@ -87,26 +87,25 @@ Section ops_section(const SectionContext& context) {
         rows.rows.push_back(std::move(cells));
         steps += group.steps;
     }
-    rows.rows.push_back({"sum", "", std::to_string(steps), fixed(breakdown.time_us / 1e3, decimals), "100.0"});
+    rows.rows.push_back({"sum", "", std::to_string(steps), fixed(sums.time_us / 1e3, decimals), "100.0"});
     section.add(std::move(rows));
-    if (breakdown.untimed_steps > 0)
-        section.add(
-            Paragraph{fmt::format("{} of {} steps have no time.", breakdown.untimed_steps, point.steps.size())});
-    section.add(Paragraph{closing_line(point, breakdown)});
+    if (sums.untimed_steps > 0)
+        section.add(Paragraph{fmt::format("{} of {} steps have no time.", sums.untimed_steps, point.steps.size())});
+    section.add(Paragraph{closing_line(point, sums)});
     return section;
 }
 
 Section layers_section(const SectionContext& context) {
-    const Breakdown breakdown = by_layer(context.point());
-    const std::size_t shown = std::min(most_layers, breakdown.groups.size());
-    Section section{shown == breakdown.groups.size() ? std::string("By layer, slowest first (* is every block)")
-                                                     : fmt::format("By layer, the slowest {} of {} (* is every block)",
-                                                                   shown, breakdown.groups.size())};
-    const int decimals = decimals_for(breakdown.time_us / 1e3, time_digits);
+    const StepSums sums = by_layer(context.point());
+    const std::size_t shown = std::min(most_layers, sums.groups.size());
+    Section section{shown == sums.groups.size()
+                        ? std::string("By layer, slowest first (* is every block)")
+                        : fmt::format("By layer, the slowest {} of {} (* is every block)", shown, sums.groups.size())};
+    const int decimals = decimals_for(sums.time_us / 1e3, time_digits);
     Rows rows{{names("layer"), figures("steps"), figures("total ms"), figures("share %"), figures("TFLOP/s"),
                figures("GB/s"), words("ops", 1, true)}};
     for (std::size_t i = 0; i < shown; ++i) {
-        const StepGroup& group = breakdown.groups[i];
+        const StepGroup& group = sums.groups[i];
         std::vector<std::string> cells = {group.name};
         std::ranges::move(group_cells(group, decimals), std::back_inserter(cells));
         cells.push_back(fmt::format("{}", fmt::join(group.ops, ", ")));

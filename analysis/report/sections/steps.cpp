@@ -16,7 +16,7 @@ namespace kbench {
 namespace {
 
 constexpr std::string_view columns_of_steps =
-    "step layer op time_us share dependent_steps dependent_us provider kernel params tflop_per_s gb_per_s flops bytes dram_bytes dram_gb_per_s dram_over_streaming l2_over_streaming occ_theory occ_achieved sm_active ipc tensor_pipe_active tc executed_over_model mismatch gap_us event_low_us event_high_us n implementation absorbs";
+    "step layer op time_us share time_steps time_step_us provider kernel params tflop_per_s gb_per_s flops bytes dram_bytes dram_gb_per_s dram_over_unfused l2_over_unfused occ_theory occ_achieved sm_active ipc tensor_pipe_active tc executed_over_model mismatch gap_us event_low_us event_high_us n implementation absorbs";
 constexpr std::string_view columns_of_kernels =
     "step sub layer op time_us share gap_us kernel grid block regs smem_static smem_dynamic local_bytes cluster occ_theory occ_achieved occ_limiter waves lost_last_wave occ_hint stream";
 constexpr std::size_t explained_at = 5;  ///< the column from which on the explanation's stand
@@ -43,33 +43,36 @@ Rows table_of(const SectionContext& context, std::string_view level, std::string
     return rows;
 }
 
-/// What the roofs demand of a step, longest first: "DRAM 3.1 us, L2 2.0 us".
-std::string demands_cell(const StepDemands& demands) {
+/// A step's roof times, longest first: "DRAM 3.1 us, L2 2.0 us".
+std::string roof_times_cell(const StepRoofTimes& roof_times) {
     std::string text;
-    for (const Demand& demand : demands.work)
-        if (demand.us > 0)
-            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", demand.name(), time_text(demand.run_us.value));
+    for (const RoofTime& roof_time : roof_times.work)
+        if (roof_time.us > 0)
+            text +=
+                fmt::format("{}{} {}", text.empty() ? "" : ", ", roof_time.name(), time_text(roof_time.run_us.value));
     return text;
 }
 
-/// Three columns from `at` on: what roofs demand, the share of the binding one, the verdict.
+/// Three columns from `at` on: roof times, the share of the longest, the verdict.
 void add_explanation(Rows& rows, const SectionContext& context) {
-    const std::vector<StepDemands>& demands = context.explanation().demands;
+    const std::vector<StepRoofTimes>& roof_times = context.explanation().roof_times;
     const std::vector<StepFacts>& facts = context.explanation().facts.steps;
     const std::vector<Verdict>& verdicts = context.explanation().verdicts.steps;
-    const TableColumn added[] = {
-        {.header = "roofs demand", .align = Align::left, .what = "the time that each roof demands, longest first"},
-        {.header = "of roof %", .what = "share of the step's time that the binding roof demands"},
-        {.header = "verdict", .align = Align::left, .what = "what binds the step"}};
+    const TableColumn added[] = {{.header = "roof times",
+                                  .align = Align::left,
+                                  .what = "the time that the step's work takes at each roof, longest first"},
+                                 {.header = "of roof %", .what = "the longest roof time over the step's time"},
+                                 {.header = "verdict", .align = Align::left, .what = "the step's bottleneck"}};
     const auto at = static_cast<std::ptrdiff_t>(std::min(explained_at, rows.columns.size()));
     rows.columns.insert(rows.columns.begin() + at, std::begin(added), std::end(added));
     for (auto& cells : rows.rows) cells.insert(cells.begin() + at, std::size(added), "");
     rows.filters.emplace_back("verdict");
-    for (std::size_t i = 0; i < std::min(demands.size(), rows.rows.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(roof_times.size(), rows.rows.size()); ++i) {
         auto cell = rows.rows[i].begin() + at;
-        *cell++ = demands_cell(demands[i]);
-        *cell++ = demands[i].binding() != nullptr ? fixed(100 * demands[i].binding_share(facts[i].time_us), 1) : "";
-        if (verdicts.size() == demands.size()) *cell = verdict_text(verdicts[i]);
+        *cell++ = roof_times_cell(roof_times[i]);
+        *cell++ =
+            roof_times[i].binding() != nullptr ? fixed(100 * roof_times[i].binding_share(facts[i].time_us), 1) : "";
+        if (verdicts.size() == roof_times.size()) *cell = verdict_text(verdicts[i]);
     }
 }
 

@@ -27,7 +27,7 @@ std::string optional_text(const std::optional<double>& value, int decimals) {
 
 Rows layer_rows(const Study& study, Depth depth) {
     Rows rows{{names("layer"), figures("ms"), figures("share %"), words("kernel", 1, true), figures("occ %"),
-               figures("of %", 2), words("limited by", 2), words("what binds"), figures("above roofs ms")}};
+               figures("of %", 2), words("limited by", 2), words("bottleneck"), figures("above roofs ms")}};
     for (const StudyLayer& layer : study.layers) {
         if (depth == Depth::summary && rows.rows.size() == summary_layers) break;
         rows.rows.push_back({layer.name, significant(layer.time_us.value * 1e-3), fixed(100 * layer.share.value, 1),
@@ -40,8 +40,8 @@ Rows layer_rows(const Study& study, Depth depth) {
 
 Rows batch_rows(const ExplainedResult& explained, const Study& study) {
     Rows rows{{figures("batch"), figures("ms"), figures("95 % interval", 2),
-               figures(fmt::format("{}s/s", study.sequence)), figures("roofs demand %"), figures("occ %", 1),
-               figures(fmt::format("J/{}", study.sequence), 1), words("longest demand", 1), words("what binds")}};
+               figures(fmt::format("{}s/s", study.sequence)), figures("roof time %"), figures("occ %", 1),
+               figures(fmt::format("J/{}", study.sequence), 1), words("longest roof time", 1), words("bottleneck")}};
     for (const StudyRow& row : study.batches) {
         const Point& point = explained.points()[row.point];
         const int decimals = decimals_for(row.latency_ms.value, time_digits);
@@ -57,7 +57,7 @@ Rows batch_rows(const ExplainedResult& explained, const Study& study) {
 
 Rows precision_rows(const ExplainedResult& explained, const Study& study) {
     Rows rows{{words("precision"), figures("ms"), figures("95 % interval", 2), figures("times as fast"),
-               figures("its interval", 2), figures("roofs' ratio"), words("what binds"),
+               figures("its interval", 2), figures("roofs' ratio"), words("bottleneck"),
                words("executed as asked", 1, true)}};
     for (const StudyRow& row : study.precisions) {
         const int decimals = decimals_for(row.latency_ms.value, time_digits);
@@ -112,7 +112,7 @@ Section elsewhere_section(const ExplainedResult& explained, const Study& study, 
     Section section{is_gpu ? "If you had another GPU" : "If you had another CPU"};
     if (study.elsewhere.empty()) return section;
     Rows rows{
-        {words("machine"), figures("expected ms"), figures("times as fast"), words("what demands most there", 1)}};
+        {words("machine"), figures("expected ms"), figures("times as fast"), words("longest roof time there", 1)}};
     for (const WhatIf& answer : study.elsewhere) {
         const int decimals = decimals_for(answer.there_ms.value, 3);
         const auto times = [&](double there_ms) { return significant(answer.here_ms / there_ms); };
@@ -144,9 +144,9 @@ Section exclusions_section(const Study& study) {
     return section;
 }
 
-/// The longest layers, split at what their roofs demand.
+/// The longest layers, split at their roof time.
 Chart layer_chart(const Study& study) {
-    BarChart bars{"ms", {}, {{"demanded by roofs"}, {"above"}}, true};
+    BarChart bars{"ms", {}, {{"roof time"}, {"above"}}, true};
     for (const StudyLayer& layer : study.layers) {
         if (bars.labels.size() == charted_layers) break;
         const double us = layer.time_us.value, above_us = layer.recoverable_us ? layer.recoverable_us->value : 0;
@@ -157,7 +157,7 @@ Chart layer_chart(const Study& study) {
                                fmt::format("{}\n{}{}\n{}", layer.name, time_text(us), above, layer.bound));
         }
     }
-    return {"Time by layer, ms", "measured; the second part is above what its roofs demand", std::move(bars)};
+    return {"Time by layer, ms", "measured; the second part is above its roof time", std::move(bars)};
 }
 
 Chart batch_chart(const ExplainedResult& explained, const Study& study) {
@@ -170,9 +170,9 @@ Chart batch_chart(const ExplainedResult& explained, const Study& study) {
         rates.values.push_back(row.sequences_per_s.value_or(per_s(row.latency_ms.value)));
         rates.low.push_back(per_s(row.latency_ms.high));
         rates.high.push_back(per_s(row.latency_ms.low));
-        rates.hover.push_back(
-            fmt::format("batch {}\n{} {}s/s\n{}{}", batch, significant(rates.values.back()), study.sequence, row.bound,
-                        row.roof_share ? fmt::format("\nroofs demand {} of the time", percent(*row.roof_share)) : ""));
+        rates.hover.push_back(fmt::format(
+            "batch {}\n{} {}s/s\n{}{}", batch, significant(rates.values.back()), study.sequence, row.bound,
+            row.roof_share ? fmt::format("\nroof times are {} of the time", percent(*row.roof_share)) : ""));
     }
     CurveChart curve{{"batch", true}, {"", false, true}, {}};
     if (!batches.empty()) curve.series.push_back({std::move(batches), std::move(rates)});

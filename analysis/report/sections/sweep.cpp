@@ -46,9 +46,9 @@ constexpr Figure drawn_figures[] = {
      [](const SectionContext& context) { return column_value(context, "occ_achieved"); }},
     {"Occupancy, theoretical", "%", "from the launches, weighted by time",
      [](const SectionContext& context) { return column_value(context, "occ_theory"); }},
-    {"Share of the binding roofs", "%", "time that they demand over the latency",
+    {"Longest roof times, share of the latency", "%", "the longest roof time of each step, over the latency",
      [](const SectionContext& context) -> std::optional<double> {
-         const std::optional<double> share = roof_share(context.explanation().ledger);
+         const std::optional<double> share = roof_share(context.explanation().breakdown);
          return share ? std::optional(100 * *share) : std::nullopt;
      }},
     {"Energy a sequence", "J", "measured",
@@ -104,10 +104,10 @@ CurveSeries series_of(const std::string& name, const std::map<AxisValue, Place>&
         if (const auto* number = std::get_if<std::int64_t>(&at)) numbers.push_back(static_cast<double>(*number));
         words.push_back(text_of(at));
         y.values.push_back(median_of(place.values));
-        const std::string roof = binding_roof(place.first.explanation().ledger);
+        const std::string roof = binding_roof(place.first.explanation().breakdown);
         y.hover.push_back(
             fmt::format("{}\n{} {}{}{}", point_name(place.first.point()), significant(y.values.back()), figure.unit,
-                        roof.empty() ? "" : "\nmost is demanded by " + roof,
+                        roof.empty() ? "" : "\nlongest roof time: " + roof,
                         place.values.size() > 1 ? fmt::format("\nmedian of {} repeats", place.values.size()) : ""));
     }
     if (numbers.size() == words.size()) return {std::move(numbers), std::move(y)};

@@ -13,7 +13,7 @@ Section timeline_section(const SectionContext& context) {
     Section section{"Timeline"};
     section.is_only_on_page = true;
     TimelineChart chart{"us", {}, {}};
-    for (const LedgerGroup& group : context.explanation().ledger.by_op) chart.groups.push_back(group.name);
+    for (const BreakdownGroup& group : context.explanation().breakdown.by_op) chart.groups.push_back(group.name);
     double at_us = 0;
     bool recorded = false;
     const auto add = [&](std::size_t i, const std::string& what, double us) {

@@ -36,7 +36,7 @@ Section verdicts_section(const SectionContext& context) {
     if (model.subject.empty()) return section;
     const std::string what =
         model.bound == Bound::not_identifiable
-            ? std::string("What binds the model is not identifiable")
+            ? std::string("The bottleneck of the model is unknown")
             : fmt::format("The model is {}, {:.0f} % beyond the threshold", verdict_text(model), 100 * model.margin);
     section.add(Paragraph{
         fmt::format("{}, by the rule {}. What would overturn it: {}.", what, model.rule, model.overturned_by)});
@@ -53,7 +53,7 @@ Section verdicts_section(const SectionContext& context) {
         layers.rows.push_back({layer.subject, verdict_text(layer), fixed(100 * layer.margin, 0),
                                fmt::format("{}", fmt::join(layer.evidence, "; ")), layer.overturned_by});
     section.add(std::move(layers));
-    if (verdicts.steps.size() == context.explanation().demands.size())
+    if (verdicts.steps.size() == context.explanation().roof_times.size())
         section.add(Section{"By step", {step_rows(verdicts.steps)}, {}, "", true, true});
     section.add(Section{"The rules, in their order", {rule_rows()}, {}, "", true, true});
     return section;

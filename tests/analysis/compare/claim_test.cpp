@@ -42,8 +42,8 @@ TEST(Claim, ThirtyOneMillisecondsOnAnA100AreNoFp32) {
     EXPECT_NEAR(fp32.flops_s / claim.latency_s, 2.8, 0.05);
     EXPECT_EQ(fp32.ceiling, "fp32_plain");
     EXPECT_EQ(of(claim, Precision::fp16).ceiling, "fp16_tensor");
-    EXPECT_NEAR(fp32.least_bytes, 4 * (774.0e6 + 1024 * 50257.0), 0.01e9);
-    EXPECT_NEAR(of(claim, Precision::fp16).least_bytes, 1.65e9, 0.01e9);
+    EXPECT_NEAR(fp32.compulsory_bytes, 4 * (774.0e6 + 1024 * 50257.0), 0.01e9);
+    EXPECT_NEAR(of(claim, Precision::fp16).compulsory_bytes, 1.65e9, 0.01e9);
     EXPECT_NEAR(of(claim, Precision::tf32).bytes_s / claim.latency_s, 0.052, 0.001);
     const Claim smaller = check_claim(gpt2_large(), machine("a100-sxm4-40gb"), 31e-3);
     EXPECT_NEAR(of(smaller, Precision::tf32).bytes_s / smaller.latency_s, 0.068, 0.002);
@@ -78,7 +78,7 @@ TEST(Claim, AFormatWithoutAUnitIsAtMostAsFastAsFp32AndSaysSo) {
     EXPECT_EQ(of(claim, Precision::bf16).flops_s, of(claim, Precision::fp32).flops_s);
     EXPECT_EQ(of(claim, Precision::bf16).remark, "no bf16 unit is stated: at most as fast as avx512_fp32");
     EXPECT_EQ(of(claim, Precision::fp32).remark, "");
-    EXPECT_LT(of(claim, Precision::bf16).least_bytes, of(claim, Precision::fp32).least_bytes);
+    EXPECT_LT(of(claim, Precision::bf16).compulsory_bytes, of(claim, Precision::fp32).compulsory_bytes);
 }
 
 TEST(Claim, EachPrecisionHasALineThatEndsInItsVerdict) {
@@ -110,7 +110,7 @@ TEST(Claim, JsonHasTheSameFiguresInFullPrecision) {
     for (std::size_t i = 0; i < 5; ++i) {
         const nlohmann::json& row = json.at("precisions").at(i);
         EXPECT_EQ(row.at("precision"), name(claim.floors[i].precision));
-        EXPECT_EQ(row.at("least_bytes"), claim.floors[i].least_bytes);
+        EXPECT_EQ(row.at("compulsory_bytes"), claim.floors[i].compulsory_bytes);
         EXPECT_EQ(row.at("verdict"), claim.is_possible(claim.floors[i]) ? "possible" : "impossible");
     }
 }

@@ -153,7 +153,7 @@ TEST(Compare, StepsFollowTheRoofThatBindsThem) {
     EXPECT_EQ(compared.naive.fit, Fit::flops);
     EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("A no (compute-bound, fp32_plain"));
     EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("Scaling agrees: most of the steps' time follows FLOP/s."));
-    EXPECT_THAT(text_of(compared, "ledgers"), HasSubstr("share of the time: wte (A 11 %, B 3 %)."));
+    EXPECT_THAT(text_of(compared, "verdicts"), HasSubstr("share of the time: wte (A 11 %, B 3 %)."));
 }
 
 TEST(Compare, AModelOfCopiesIsBandwidthBoundOnBoth) {
@@ -167,7 +167,8 @@ TEST(Compare, AModelOfCopiesIsBandwidthBoundOnBoth) {
     EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("Scaling agrees"));
 }
 
-/// The trap: bandwidth, FLOP/s and time all differ by about 20, and nothing but the ledgers knows that it is FLOPs.
+/// The trap: bandwidth, FLOP/s and time all differ by about 20, and nothing but the time breakdowns knows that it is
+/// FLOPs.
 TEST(Compare, WhereBothRatiosFitTheNaiveTestIsNoEvidence) {
     const auto runs = two_machines(50, 0.5, 20, 20);
     const Comparison comparison = compare(runs, {});
@@ -176,7 +177,7 @@ TEST(Compare, WhereBothRatiosFitTheNaiveTestIsNoEvidence) {
     EXPECT_EQ(compared.naive.fit, Fit::either);
     EXPECT_THAT(text_of(compared, "naive test"), HasSubstr("that bandwidth fits is no evidence"));
     EXPECT_DOUBLE_EQ(share(compared.a_fit, Fit::either), 1);
-    EXPECT_THAT(text_of(compared, "by step"), HasSubstr("not identifiable"));
+    EXPECT_THAT(text_of(compared, "by step"), HasSubstr("cannot tell"));
     EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("A no (compute-bound"));
     EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("cannot tell"));
 }
@@ -225,9 +226,9 @@ TEST(Compare, WithoutRoofsItSaysSo) {
     EXPECT_FALSE(compared.b_verdict);
     EXPECT_THAT(text_of(compared, "naive test"), HasSubstr("not tested: B has no roofs"));
     EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("A no (compute-bound"));
-    EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("B not identifiable, for lack of roofs."));
+    EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("B cannot tell, for lack of roofs."));
     runs[0].result.ceilings.ceilings.clear();
-    EXPECT_THAT(text_of(compare(runs, {}).pairs[0].points[0], "bandwidth?"), HasSubstr("Not identifiable: A has no"));
+    EXPECT_THAT(text_of(compare(runs, {}).pairs[0].points[0], "bandwidth?"), HasSubstr("Cannot tell: A has no"));
 }
 
 TEST(Compare, RowsByOpAndByStep) {

@@ -129,20 +129,20 @@ TEST_F(ComparedTest, SharesOfAHundredthAreWorthAWord) {
     EXPECT_THAT(said("by step"), HasSubstr("29 % and 0 % follow neither")) << "nothing at all is not little";
 }
 
-TEST_F(ComparedTest, LedgersTellTheBoundsOfEachSideTheLargestFirst) {
+TEST_F(ComparedTest, VerdictsTellTheBoundsOfEachSideTheLargestFirst) {
     set_bound(compared_.b_all, Bound::compute, 300);
     set_bound(compared_.b_all, Bound::launch, 691);
     set_bound(compared_.b_all, Bound::latency, 9);
     EXPECT_EQ(
-        said("ledgers"),
+        said("verdicts"),
         "A: 100 % compute-bound of the steps' time. B: 69 % launch-bound, 30 % compute-bound of the steps' time. No row is bandwidth-bound on either.");
     compared_.b_roofs.unavailable = "nobody measured them";
     compared_.b_verdict.reset();
-    EXPECT_THAT(said("ledgers"), EndsWith(" B: none, for lack of roofs. No row is bandwidth-bound on A."));
+    EXPECT_THAT(said("verdicts"), EndsWith(" B: none, for lack of roofs. No row is bandwidth-bound on A."));
     compared_.b_verdict.swap(compared_.a_verdict);
-    EXPECT_THAT(said("ledgers"), EndsWith("No row is bandwidth-bound on B."));
+    EXPECT_THAT(said("verdicts"), EndsWith("No row is bandwidth-bound on B."));
     compared_.b_verdict.reset();
-    EXPECT_EQ(said("ledgers"), "");
+    EXPECT_EQ(said("verdicts"), "");
 }
 
 TEST_F(ComparedTest, RowsThatBandwidthBindsAreNamedFourAtMost) {
@@ -150,21 +150,21 @@ TEST_F(ComparedTest, RowsThatBandwidthBindsAreNamedFourAtMost) {
     add_row("second", 400);
     set_bound(compared_.groups[1].b, Bound::bandwidth, 300);
     set_bound(compared_.groups[1].b, Bound::compute, 100);
-    EXPECT_THAT(said("ledgers"),
+    EXPECT_THAT(said("verdicts"),
                 EndsWith("with their share of the time: first (A under 1 %), second (A 40 %, B 40 %)."));
     add_row("third", 30);
     add_row("fourth", 20);
-    EXPECT_THAT(said("ledgers"), EndsWith(", third (A 3 %), fourth (A 2 %)."));
+    EXPECT_THAT(said("verdicts"), EndsWith(", third (A 3 %), fourth (A 2 %)."));
     add_row("fifth", 10);
     add_row("sixth", 10);
-    EXPECT_THAT(said("ledgers"), EndsWith(", fourth (A 2 %) and 2 more."));
+    EXPECT_THAT(said("verdicts"), EndsWith(", fourth (A 2 %) and 2 more."));
 }
 
 TEST_F(ComparedTest, ScalingOfHalfOfBothSidesSpeaksForTheWhole) {
     fit(Fit::flops, 0.5, 0.5);
     EXPECT_EQ(
         said("bandwidth?"),
-        "By the ledgers: A no (compute-bound; a reason); B no (compute-bound; a reason). Scaling agrees: most of the steps' time follows FLOP/s.");
+        "By each verdict: A no (compute-bound; a reason); B no (compute-bound; a reason). Scaling agrees: most of the steps' time follows FLOP/s.");
     fit(Fit::flops, 0.49, 0.5);
     EXPECT_THAT(said("bandwidth?"), EndsWith("Scaling, step by step, cannot tell."));
     fit(Fit::bandwidth, 0.51, 0.5);
@@ -173,28 +173,26 @@ TEST_F(ComparedTest, ScalingOfHalfOfBothSidesSpeaksForTheWhole) {
         *verdict = bandwidth_verdict(Finding::confirmed, Bound::bandwidth);
     EXPECT_EQ(
         said("bandwidth?"),
-        "By the ledgers: A yes (bandwidth-bound); B yes (bandwidth-bound). Scaling agrees: most of the steps' time follows bandwidth.");
+        "By each verdict: A yes (bandwidth-bound); B yes (bandwidth-bound). Scaling agrees: most of the steps' time follows bandwidth.");
     compared_.same_roofs = true;
     EXPECT_THAT(said("bandwidth?"), EndsWith("Scaling, step by step, cannot tell.")) << "whatever the fits are";
 }
 
-TEST_F(ComparedTest, LedgersThatDifferOrCannotTellSayWhatIsLeft) {
+TEST_F(ComparedTest, VerdictsThatDifferOrCannotTellSayWhatIsLeft) {
     fit(Fit::flops, 0.9, 0.9);
     compared_.b_verdict = bandwidth_verdict(Finding::confirmed, Bound::bandwidth);
     EXPECT_THAT(said("bandwidth?"), EndsWith("They differ, so that no single ratio of roofs can explain the whole."));
     compared_.b_verdict = bandwidth_verdict(Finding::not_identifiable, Bound::not_identifiable);
     EXPECT_THAT(said("bandwidth?"),
-                EndsWith("; B not identifiable (a reason). By scaling alone, most of the steps' time follows FLOP/s."));
+                EndsWith("; B cannot tell (a reason). By scaling alone, most of the steps' time follows FLOP/s."));
     compared_.a_verdict.swap(compared_.b_verdict);
     EXPECT_THAT(said("bandwidth?"), HasSubstr("By scaling alone"));
     compared_.b_verdict->hypotheses.clear();
-    EXPECT_THAT(said("bandwidth?"), HasSubstr("B not identifiable (compute-bound; not tested)"));
+    EXPECT_THAT(said("bandwidth?"), HasSubstr("B cannot tell (compute-bound; not tested)"));
     compared_.b_verdict.reset();
-    EXPECT_EQ(said("bandwidth?"),
-              "By the ledgers: A not identifiable (a reason); B not identifiable, for lack of roofs.");
+    EXPECT_EQ(said("bandwidth?"), "By each verdict: A cannot tell (a reason); B cannot tell, for lack of roofs.");
     compared_.a_verdict.swap(compared_.b_verdict);
-    EXPECT_EQ(said("bandwidth?"),
-              "By the ledgers: B not identifiable (a reason); A not identifiable, for lack of roofs.");
+    EXPECT_EQ(said("bandwidth?"), "By each verdict: B cannot tell (a reason); A cannot tell, for lack of roofs.");
 }
 
 }  // namespace

@@ -139,13 +139,13 @@ TEST_F(WhatIfTest, TheBindingRoofMayBeAnotherThere) {
         ask(measured("there", {{"dram_read", dram / 4}, {"fp16_tensor", tensor}, {"fp32_plain", plain}}));
     EXPECT_EQ(answer.steps[0].ceiling_here, "fp16_tensor");
     EXPECT_EQ(answer.steps[0].ceiling_there, "dram_read");
-    EXPECT_NEAR(answer.steps[0].demand_there_us, 20, 1e-9);
+    EXPECT_NEAR(answer.steps[0].roof_there_us, 20, 1e-9);
     EXPECT_NEAR(answer.there_ms.value, 0.040, 1e-9);
     EXPECT_NEAR(answer.there_ms.low, 0.030, 1e-9);
 }
 
 TEST_F(WhatIfTest, NothingIsExpectedBelowTheDemand) {
-    add("gemm", 1e9, 1e3, 8);  // measured 2 us below its demand: a share of 100 % at most
+    add("gemm", 1e9, 1e3, 8);  // measured 2 us below its roof time: a share of 100 % at most
     const WhatIf& answer =
         ask(measured("there", {{"dram_read", dram}, {"fp16_tensor", tensor / 2}, {"fp32_plain", plain}}));
     EXPECT_NEAR(answer.there_ms.low, 0.020, 1e-9);
@@ -169,7 +169,7 @@ TEST_F(WhatIfTest, GapsStayAndWhatRecordingAddedIsSpread) {
 TEST_F(WhatIfTest, BytesThatACacheSparedComeBackInTheHighEndOfAnotherCache) {
     StepResult& step = add_copy();
     point_.counters.metrics.push_back({"dram_read_bytes", "byte", "", Origin::measured, ""});
-    step.counters = {{"dram_read_bytes", 2e7}, {"dram_write_bytes", 0}};  // 1e8 streaming ones: 20 us of 125
+    step.counters = {{"dram_read_bytes", 2e7}, {"dram_write_bytes", 0}};  // 1e8 unfused ones: 20 us of 125
     const WhatIf& answer = ask(measured("there", here_roofs, "cuda", 4e7));
     EXPECT_NEAR(answer.there_ms.value, 0.125, 1e-9);
     EXPECT_NEAR(answer.there_ms.high, 0.625, 1e-9) << "five times the bytes at the same share";
@@ -304,7 +304,7 @@ TEST_F(WhatIfTest, StepsWithoutTimesAreUnavailable) {
     EXPECT_EQ(ask(measured("there", here_roofs)).unavailable, "its steps were not timed");
     const WhatIfMachine here = measured("here", here_roofs);
     Explanation untimed = explain({}, point_, here.roofs);
-    untimed.ledger.unavailable.clear();
+    untimed.breakdown.unavailable.clear();
     EXPECT_EQ(what_if(untimed, here, here).unavailable, "its steps have no times");
 }
 

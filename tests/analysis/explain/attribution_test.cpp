@@ -15,13 +15,13 @@ namespace {
 
 using known::Step;
 
-/// Ledgers point into results, so both are kept.
+/// TimeBreakdowns point into results, so both are kept.
 struct Attributed {
     Result result;
     Attribution attribution;
     explicit Attributed(Result from) : result(std::move(from)) {
         const known::Accounts accounts = known::accounts_of(result);
-        attribution = attribute_bandwidth(accounts.facts, accounts.demands);
+        attribution = attribute_bandwidth(accounts.facts, accounts.roof_times);
     }
     const RoleTraffic& of(Role role) const {
         const auto found = std::ranges::find(attribution.roles, role, &RoleTraffic::role);
@@ -54,7 +54,7 @@ TEST(Attribution, BelowStreamingBytesWeightsComeFirst) {
     EXPECT_NEAR(a.of(Role::weights).attributed_bytes, 30e6, 1);
     EXPECT_NEAR(a.of(Role::activations).attributed_bytes, 30e6, 1);
     EXPECT_NEAR(a.of(Role::scores).attributed_bytes, 5e6, 1);
-    EXPECT_NEAR(a.of(Role::activations).streaming_bytes, 60e6, 1);
+    EXPECT_NEAR(a.of(Role::activations).unfused_bytes, 60e6, 1);
     EXPECT_NEAR(a.of(Role::activations).dram_ms, 0.030, 1e-9);
     EXPECT_NEAR(a.of(Role::activations).exposed_ms, 0.030, 1e-9);
     EXPECT_NEAR(a.attribution.kept_bytes, 35e6, 1);
@@ -108,7 +108,7 @@ TEST(Attribution, WithoutCountersIsTheCostModels) {
 }
 
 TEST(Attribution, ExposedIsWhatStepsThatDramBindsMove) {
-    // Compute demands 150 us, DRAM 65.
+    // Compute has a roof time of 150 us, DRAM one of 65.
     const Attributed a(one_step(65, {.compute = 0.75}));
     EXPECT_NEAR(a.of(Role::weights).dram_ms, 0.030, 1e-9);
     EXPECT_EQ(a.of(Role::weights).exposed_ms, 0);
@@ -133,7 +133,7 @@ TEST(Attribution, ShareOfTheTimeIsThatOfStepsThatDramBinds) {
 
 TEST(Attribution, ExcessOfOneStepDoesNotPayForWhatAnotherKept) {
     Result result =
-        known::result_of({{.us = 100, .dram = 0.5, .streaming = 0.3}, {.us = 100, .dram = 0.1, .streaming = 0.3}});
+        known::result_of({{.us = 100, .dram = 0.5, .unfused = 0.3}, {.us = 100, .dram = 0.1, .unfused = 0.3}});
     const Attributed a(std::move(result));
     EXPECT_NEAR(a.attribution.excess_bytes, 20e6, 1);
     EXPECT_NEAR(a.attribution.kept_bytes, 20e6, 1);
@@ -142,13 +142,13 @@ TEST(Attribution, ExcessOfOneStepDoesNotPayForWhatAnotherKept) {
 }
 
 TEST(LayerTraffic, IsSummedOverBlocksAndSortedByBytes) {
-    const Attributed a(known::result_of({{.layer = "h.0.a", .dram = 0.2, .l2 = 0.1, .streaming = 0.1},
-                                         {.layer = "h.0.b", .dram = 0.5, .streaming = 0.5},
-                                         {.layer = "h.1.a", .dram = 0.1, .l2 = 0.1, .streaming = 0.1}}));
+    const Attributed a(known::result_of({{.layer = "h.0.a", .dram = 0.2, .l2 = 0.1, .unfused = 0.1},
+                                         {.layer = "h.0.b", .dram = 0.5, .unfused = 0.5},
+                                         {.layer = "h.1.a", .dram = 0.1, .l2 = 0.1, .unfused = 0.1}}));
     ASSERT_EQ(a.attribution.layers.size(), 2);
     EXPECT_EQ(a.attribution.layers[0].layer, "h.*.b");
     EXPECT_EQ(a.attribution.layers[1].layer, "h.*.a");
-    EXPECT_NEAR(a.attribution.layers[1].streaming_bytes, 20e6, 1);
+    EXPECT_NEAR(a.attribution.layers[1].unfused_bytes, 20e6, 1);
     EXPECT_NEAR(a.attribution.layers[1].measured_bytes, 30e6, 1);
     EXPECT_NEAR(a.attribution.layers[1].l2_bytes, 80e6, 1);
     EXPECT_NEAR(a.attribution.layers[1].excess_ms, 0.010, 1e-9);
@@ -156,14 +156,14 @@ TEST(LayerTraffic, IsSummedOverBlocksAndSortedByBytes) {
 
 TEST(LayerTraffic, SaysWhatIsATenthOff) {
     const auto finding_at = [](double dram) {
-        return Attributed(known::result_of({{.layer = "c_fc", .dram = dram, .streaming = 0.4}}))
+        return Attributed(known::result_of({{.layer = "c_fc", .dram = dram, .unfused = 0.4}}))
             .attribution.layers[0]
             .finding;
     };
     EXPECT_EQ(
         finding_at(0.56),
-        "c_fc: while it runs 1.40 times its streaming bytes move; 16.0 MB read again, or written back for it or for what ran before it, 16.0 us of DRAM time");
-    EXPECT_EQ(finding_at(0.20), "c_fc: while it runs 0.50 times its streaming bytes move; L2 kept 20.0 MB");
+        "c_fc: while it runs, 1.40 times its unfused traffic moves; 16.0 MB read again, or written back for it or for what ran before it, 16.0 us of DRAM time");
+    EXPECT_EQ(finding_at(0.20), "c_fc: while it runs, 0.50 times its unfused traffic moves; L2 kept 20.0 MB");
     EXPECT_NE(finding_at(0.44), "");
     EXPECT_NE(finding_at(0.36), "");
     EXPECT_EQ(finding_at(0.437), "");

@@ -33,13 +33,13 @@ using testing::Not;
 
 /// A product at 90 % of its roof, a copy at 80 % of DRAM's; `beyond_us` that no step explains.
 Result busy(double beyond_us = 0) {
-    return known::result_of({Step{.op = "gemm", .us = 400, .compute = 0.9, .dram = 0.1, .streaming = 0.1},
-                             Step{.us = 100, .dram = 0.8, .streaming = 0.8}},
+    return known::result_of({Step{.op = "gemm", .us = 400, .compute = 0.9, .dram = 0.1, .unfused = 0.1},
+                             Step{.us = 100, .dram = 0.8, .unfused = 0.8}},
                             known::gpu_roofs(), beyond_us);
 }
 
 std::vector<std::string> missing(const Result& result) {
-    return missing_ground(result.points[0], known::ledger_of(result));
+    return missing_ground(result.points[0], known::breakdown_of(result));
 }
 
 TEST(Conclusions, NeedTenIndependentSamples) {
@@ -126,15 +126,16 @@ struct Fault {
 
 class WithoutGround : public testing::TestWithParam<Fault> {};
 
-/// Lines that say of something what binds it, or does not, or would help: verdicts by their names, and sentences.
+/// Lines that say what is a bottleneck, or is none, or would help: verdicts by their names, and sentences.
 std::vector<std::string> conclusions_in(const std::string& text) {
     std::vector<std::string> found;
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
-        if (line.find("not identifiable") != line.npos || line.find("unclear") != line.npos) continue;
+        if (line.find("cannot tell") != line.npos || line.find("unknown") != line.npos) continue;
         for (const char* words :
-             {"bandwidth-bound", "compute-bound", "latency-bound", "launch-bound", "occupancy-limited", "does not bind",
-              "do not bind", "binds it", "not bandwidth", "would shorten", "would not", "No single thing",
+             {"bandwidth-bound", "compute-bound", "latency-bound", "launch-bound", "occupancy-limited",
+              "is not the bottleneck", "are not its bottleneck", "is its bottleneck", "SMs are the bottleneck",
+              "its bottleneck is", "not bandwidth", "would shorten", "would not", "no single bottleneck",
               "evicts from the cache", "agrees", "contradicts", "follow "})
             if (line.find(words) != line.npos) {
                 found.push_back(line.substr(0, 200));

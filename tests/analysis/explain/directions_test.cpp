@@ -35,7 +35,7 @@ struct Planted {
 void add(Point& point, const Planted& planted) {
     known::Step step{.layer = planted.layer, .op = planted.op, .us = planted.us};
     step.compute = planted.megaflops * 1e6 / (planted.us * known::unit_flops(step));
-    step.dram = step.streaming = planted.dram;
+    step.dram = step.unfused = planted.dram;
     step.counted = planted.counted;
     step.occupancy_pct = planted.occupancy_pct;
     StepResult result = known::make_step(step, static_cast<int>(point.steps.size()));
@@ -212,8 +212,8 @@ TEST(Directions, WhatWasNotCountedIsNoVerdict) {
     EXPECT_DOUBLE_EQ(kind.backward.bytes, 40e6) << "a tenth of DRAM's in 400 us, by the model";
     EXPECT_FALSE(kind.backward.occupancy_pct);
     EXPECT_EQ(kind.backward.verdict.bound, Bound::not_identifiable);
-    EXPECT_THAT(finding_of(directions, "gelu"), AllOf(HasSubstr("what binds either is not identifiable"),
-                                                      Not(HasSubstr("DRAM")), Not(HasSubstr("occupancy"))));
+    EXPECT_THAT(finding_of(directions, "gelu"),
+                AllOf(HasSubstr("bottleneck unknown in both"), Not(HasSubstr("DRAM")), Not(HasSubstr("occupancy"))));
     EXPECT_THAT(directions.findings, Contains("DRAM bytes and achieved occupancy of the backward: not counted."));
     EXPECT_THAT(write_markdown(result), AllOf(HasSubstr("not counted |"), HasSubstr("GB (model)")));
     EXPECT_THAT(directions_of(planted(gelu(400))).findings, Each(Not(HasSubstr("not counted"))));

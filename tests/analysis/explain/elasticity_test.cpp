@@ -151,7 +151,7 @@ TEST(Elasticity, AMoreThanProportionalStepIsOneWaveMore) {
 
 TEST(Elasticity, AGridThatFitsOnTheSmsLeftSaysSo) {
     EXPECT_THAT(sentence(only(unchanged, {.blocks = 64}), all), HasSubstr("no more blocks than SMs were left"));
-    EXPECT_THAT(sentence(only(unchanged, {.blocks = 97}), all), HasSubstr("SMs do not bind it. DRAM, L2"));
+    EXPECT_THAT(sentence(only(unchanged, {.blocks = 97}), all), HasSubstr("SMs are not its bottleneck. DRAM, L2"));
 }
 
 TEST(Elasticity, AGridThatFitsSaysSoWhereItHasMostOfTheTime) {

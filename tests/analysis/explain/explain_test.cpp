@@ -22,22 +22,24 @@ std::vector<std::string> answer_of(const std::vector<Step>& steps, CeilingRun ro
 }
 
 TEST(Answer, SaysHowLongWhatBindsAndWhatWouldChangeIt) {
-    const std::vector<std::string> answer = answer_of({{.us = 1000, .dram = 0.8, .streaming = 0.8}});
+    const std::vector<std::string> answer = answer_of({{.us = 1000, .dram = 0.8, .unfused = 0.8}});
     ASSERT_EQ(answer.size(), 3);
     EXPECT_EQ(
         answer[0],
         "made up at batch 1, sequence length 64, fp32 takes 1.00 ms on this GPU; steps, gaps and the correction for recording come to it within 0.0 %.");
     EXPECT_EQ(
         answer[1],
-        "It is bandwidth-bound (DRAM); not compute-bound, not latency-bound, not launch-bound, not occupancy-limited: 100 % of the steps' time is bandwidth-bound; the roofs demand 80 % of the time; its DRAM traffic (measured) takes 80 % of the time at full bandwidth.");
-    EXPECT_THAT(answer[2], HasSubstr("none could issue in 100 %"));
+        "It is bandwidth-bound (DRAM); not compute-bound, not latency-bound, not launch-bound, not occupancy-limited: 100 % of the steps' time is bandwidth-bound; at the roofs the work would take 80 % of the time; its DRAM traffic (measured) takes 80 % of the time at full bandwidth.");
+    EXPECT_THAT(answer[2], HasSubstr("100 % stalled"));
     EXPECT_THAT(answer[2], HasSubstr("more bandwidth"));
 }
 
 TEST(Answer, SaysThatRoofsTieWhereThatLeavesItUntold) {
     const Step tied{.op = "gemm", .us = 100, .compute = 0.7, .issue = 0.3, .shared = 0.69};
-    EXPECT_THAT(answer_of({tied})[1],
-                HasSubstr("the roofs demand 70 % of the time, and in 100 % of it two of them tie"));
+    EXPECT_THAT(
+        answer_of({tied})[1],
+        HasSubstr(
+            "at the roofs the work would take 70 % of the time, and in steps with 100 % of the time two roof times are equal"));
     Step apart = tied;
     apart.compute = 0.8;
     EXPECT_THAT(answer_of({apart})[1], testing::Not(HasSubstr("tie")));
@@ -49,7 +51,7 @@ TEST(Answer, SaysThatRoofsTieFromAFifthOfTheTimeOn) {
                           {.us = 40, .compute = 0.9, .issue = 0.9},
                           {.us = 60 - tied_us, .dram = 0.9}})[1];
     };
-    EXPECT_THAT(second(20.5), HasSubstr("of it two of them tie"));
+    EXPECT_THAT(second(20.5), HasSubstr("of the time two roof times are equal"));
     EXPECT_THAT(second(19.5), testing::Not(HasSubstr("tie")));
 }
 
@@ -63,7 +65,7 @@ TEST(Answer, SaysBetweenWhichEndsWarpsWaitedWhereThatWasCounted) {
                                                {"stall_wait", 2 * 2.7},
                                                {"stall_membar", 2 * 0.8}});
     EXPECT_THAT(explain(result, result.points[0]).answer[2],
-                HasSubstr("in 50 % (waiting for wait in 30 to 50 %, for membar in 0 to 20 %); "));
+                HasSubstr("50 % stalled (waiting for wait in 30 to 50 %, for membar in 0 to 20 %); "));
 }
 
 TEST(Answer, NamesWaitsFromATwentiethOfTheTimeOn) {
@@ -87,19 +89,19 @@ TEST(Answer, NamesTwoWaitsAtMost) {
 TEST(Answer, SaysWhatWarpsWaitedForWhereThatWasSampled) {
     Result result = known::result_of({{.us = 1000, .issue = 0.2}});
     const auto waits = [&] { return explain(result, result.points[0]).answer[2]; };
-    EXPECT_THAT(waits(), HasSubstr("none could issue in 80 %; "));
+    EXPECT_THAT(waits(), HasSubstr("80 % stalled; "));
     result.points[0].steps[0].counters.insert(
         {{"sampled_barrier", 25}, {"sampled_wait", 70}, {"sampled_long_scoreboard", 5}});
-    EXPECT_THAT(waits(), HasSubstr("none could issue in 80 % (waiting for wait in 56 %, for barrier in 20 %); "));
+    EXPECT_THAT(waits(), HasSubstr("80 % stalled (waiting for wait in 56 %, for barrier in 20 %); "));
 }
 
 TEST(Answer, SaysThatLittleTrafficDoesNotBind) {
-    EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.29, .streaming = 0.29}})[1],
-                HasSubstr("takes 29 % of the time at full bandwidth, so DRAM does not bind it"));
+    EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.29, .unfused = 0.29}})[1],
+                HasSubstr("takes 29 % of the time at full bandwidth, so DRAM is not the bottleneck"));
     EXPECT_THAT(answer_of({{.us = 0.5, .dram = 0.2}}, known::without(known::gpu_roofs(), "graph_node"))[1],
-                HasSubstr("so DRAM does not bind it"));
-    EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.31, .streaming = 0.31}})[1],
-                testing::Not(HasSubstr("does not bind it")));
+                HasSubstr("so DRAM is not the bottleneck"));
+    EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.31, .unfused = 0.31}})[1],
+                testing::Not(HasSubstr("is not the bottleneck")));
 }
 
 /// Steps that DRAM may bind each by itself have to be few.
@@ -107,12 +109,12 @@ TEST(Answer, SaysThatDramDoesNotBindWhereItMayBindLessThanAFifth) {
     const auto second = [](double us) {
         return answer_of({{.us = us, .dram = 0.65}, {.us = 100 - us, .compute = 0.1, .issue = 0.1}})[1];
     };
-    EXPECT_THAT(second(19.5), HasSubstr("so DRAM does not bind it"));
-    EXPECT_THAT(second(20.5), testing::Not(HasSubstr("does not bind it")));
+    EXPECT_THAT(second(19.5), HasSubstr("so DRAM is not the bottleneck"));
+    EXPECT_THAT(second(20.5), testing::Not(HasSubstr("is not the bottleneck")));
 }
 
-TEST(Answer, ConfessesThatTheAccountDoesNotClose) {
-    EXPECT_THAT(answer_of({{.dram = 0.8}}, known::gpu_roofs(), 10)[0], HasSubstr("more than the 2 %"));
+TEST(Answer, ConfessesThatTheAccountDoesNotAddUp) {
+    EXPECT_THAT(answer_of({{.dram = 0.8}}, known::gpu_roofs(), 10)[0], HasSubstr("where 2 % is the goal"));
 }
 
 TEST(Answer, NamesTheChangeThatTheVerdictAsksFor) {
@@ -121,15 +123,15 @@ TEST(Answer, NamesTheChangeThatTheVerdictAsksFor) {
     EXPECT_THAT(answer_of({{.occupancy_pct = 90}})[2], HasSubstr("more work in flight"));
     EXPECT_THAT(answer_of({{.us = 50, .gap_us = 50}})[2], HasSubstr("fewer and longer kernels"));
     EXPECT_THAT(answer_of({{.active = 0.1}})[2], HasSubstr("more blocks"));
-    EXPECT_THAT(answer_of({{.compute = 0.9}, {.dram = 0.9}})[2], HasSubstr("no one thing binds it"));
+    EXPECT_THAT(answer_of({{.compute = 0.9}, {.dram = 0.9}})[2], HasSubstr("with no single bottleneck"));
 }
 
-/// Streaming bytes that nobody counted may be a quarter of what was moved.
+/// Unfused traffic that nobody counted may be a quarter of what was moved.
 TEST(Answer, SaysLessOfBytesThatNobodyCounted) {
-    EXPECT_THAT(answer_of({{.us = 1000, .kernels = 0, .streaming = 0.07, .counted = false}}, known::cpu_roofs())[1],
-                HasSubstr("so DRAM does not bind it"));
-    EXPECT_THAT(answer_of({{.us = 1000, .kernels = 0, .streaming = 0.08, .counted = false}}, known::cpu_roofs())[1],
-                testing::Not(HasSubstr("does not bind it")));
+    EXPECT_THAT(answer_of({{.us = 1000, .kernels = 0, .unfused = 0.07, .counted = false}}, known::cpu_roofs())[1],
+                HasSubstr("so DRAM is not the bottleneck"));
+    EXPECT_THAT(answer_of({{.us = 1000, .kernels = 0, .unfused = 0.08, .counted = false}}, known::cpu_roofs())[1],
+                testing::Not(HasSubstr("is not the bottleneck")));
 }
 
 TEST(Answer, SaysWhichCountersMayTell) {
@@ -141,7 +143,7 @@ TEST(Answer, SaysWhichCountersMayTell) {
 }
 
 /// Half of the steps at 63 % of DRAM's bandwidth are enough for the verdict, and little traffic for the whole. At 60 %
-/// nobody can tell of them, and so nobody can say that DRAM does not bind.
+/// the bottleneck of these is unknown, and so nobody can say that DRAM is not it.
 TEST(Answer, NeverSaysThatWhatBindsItDoesNot) {
     const auto second = [](double share) {
         return answer_of({{.us = 52, .dram = share}, {.us = 48, .compute = 0.1, .issue = 0.1}}, known::gpu_roofs(),
@@ -149,9 +151,10 @@ TEST(Answer, NeverSaysThatWhatBindsItDoesNot) {
     };
     EXPECT_THAT(second(0.63), HasSubstr("It is bandwidth-bound (DRAM)"));
     EXPECT_THAT(second(0.63), HasSubstr("takes 30 % of the time"));
-    EXPECT_THAT(second(0.60), HasSubstr("cannot be told"));
-    EXPECT_THAT(second(0.50), HasSubstr("so DRAM does not bind it"));
-    for (const double share : {0.63, 0.60}) EXPECT_THAT(second(share), testing::Not(HasSubstr("does not bind it")));
+    EXPECT_THAT(second(0.60), HasSubstr("The bottleneck is unknown"));
+    EXPECT_THAT(second(0.50), HasSubstr("so DRAM is not the bottleneck"));
+    for (const double share : {0.63, 0.60})
+        EXPECT_THAT(second(share), testing::Not(HasSubstr("is not the bottleneck")));
 }
 
 /// 40 % that nobody can tell of and 35 % of one bound may be 75 % of that bound.
@@ -159,26 +162,27 @@ TEST(Answer, SaysThatNoSingleThingBindsOnlyWhereThatIsKnown) {
     const Step half_busy{
         .op = "gemm", .us = 40, .issue = 0.2, .occupancy_pct = 12, .units = {{"tensor_pipe_active", 70}}};
     const Step fma{.us = 35, .compute = 0.9, .issue = 0.9}, copy{.us = 25, .dram = 0.9};
-    EXPECT_THAT(answer_of({half_busy, fma, copy})[1], HasSubstr("What binds 40 % of the steps' time cannot be told"));
+    EXPECT_THAT(answer_of({half_busy, fma, copy})[1],
+                HasSubstr("The bottleneck is unknown for 40 % of the steps' time"));
     // A quarter that nobody can tell of and a quarter of each of three bounds: it may be half of one.
     Step quarter = half_busy, chase{.us = 25, .issue = 0.02, .occupancy_pct = 98};
     quarter.us = 25;
     EXPECT_THAT(answer_of({quarter, {.us = 25, .compute = 0.9, .issue = 0.9}, copy, chase})[1],
-                HasSubstr("What binds 25 % of the steps' time cannot be told"));
+                HasSubstr("The bottleneck is unknown for 25 % of the steps' time"));
     chase.us = 40;
-    EXPECT_THAT(answer_of({chase, fma, copy})[1], HasSubstr("No single thing binds it"));
+    EXPECT_THAT(answer_of({chase, fma, copy})[1], HasSubstr("There is no single bottleneck"));
 }
 
 TEST(Answer, SaysWhereNothingCanBeTold) {
     const std::vector<std::string> answer = answer_of(
         {{.op = "gemm", .compute = 0.4, .issue = 0.2, .occupancy_pct = 12, .units = {{"tensor_pipe_active", 70}}}});
-    EXPECT_THAT(answer[1], HasSubstr("What binds 100 % of the steps' time cannot be told; not bandwidth-bound"));
-    EXPECT_THAT(answer[2], HasSubstr("what would shorten it cannot be told from these figures"));
+    EXPECT_THAT(answer[1], HasSubstr("The bottleneck is unknown for 100 % of the steps' time; not bandwidth-bound"));
+    EXPECT_THAT(answer[2], HasSubstr("these figures do not tell what would shorten it"));
 }
 
 TEST(Answer, WithoutRoofsClaimsNothing) {
     const std::vector<std::string> answer = answer_of({{.compute = 0.9}}, {});
-    EXPECT_EQ(answer[1], "What binds it cannot be said: nobody measured them.");
+    EXPECT_EQ(answer[1], "The bottleneck is unknown: nobody measured them.");
     EXPECT_THAT(answer[2], HasSubstr("kbench ceilings"));
 }
 
@@ -193,8 +197,8 @@ TEST(Answer, OfAPointThatWasNotTimedIsItsReason) {
 Result of_all_kinds(double us) {
     Result result = known::result_of(
         {{.op = "gemm", .us = us, .compute = 0.7, .dram = 0.2, .active = 0.8, .units = {{"tensor_pipe_active", 80}}},
-         {.us = us, .compute = 0.1, .dram = 0.9, .l2 = 0.3, .streaming = 0.7},
-         {.op = "lstm", .us = us, .l2 = 0.2, .issue = 0.1, .occupancy_pct = 12, .dependent = 20},
+         {.us = us, .compute = 0.1, .dram = 0.9, .l2 = 0.3, .unfused = 0.7},
+         {.op = "lstm", .us = us, .l2 = 0.2, .issue = 0.1, .occupancy_pct = 12, .time_steps = 20},
          {.us = us, .dram = 0.1, .issue = 0.02, .shared = 0.2}},
         known::without(known::gpu_roofs(), "graph_node"));
     Point& point = result.points[0];
@@ -212,7 +216,7 @@ TEST(Explanation, IsOfSharesHoweverShortTheStepsAre) {
     const Result usual = of_all_kinds(100), tiny = of_all_kinds(0.125);
     const Explanation expected = explain(usual, usual.points[0]), found = explain(tiny, tiny.points[0]);
     const auto of_time = [](const Explanation& explanation, double us) {
-        return us / explanation.ledger.end_to_end_us;
+        return us / explanation.breakdown.end_to_end_us;
     };
     EXPECT_EQ(found.answer[1], expected.answer[1]);
     for (std::size_t s = 0; s < expected.verdicts.steps.size(); ++s) {
@@ -221,12 +225,13 @@ TEST(Explanation, IsOfSharesHoweverShortTheStepsAre) {
         EXPECT_EQ(known::letters(found.verdicts.steps[s].hypotheses),
                   known::letters(expected.verdicts.steps[s].hypotheses));
     }
-    ASSERT_EQ(expected.closures.size(), 3);
-    ASSERT_EQ(found.closures.size(), 3);
+    ASSERT_EQ(expected.cross_checks.size(), 3);
+    ASSERT_EQ(found.cross_checks.size(), 3);
     for (std::size_t c = 0; c < 3; ++c) {
-        EXPECT_NEAR(of_time(found, found.closures[c].first_us), of_time(expected, expected.closures[c].first_us), 1e-9);
-        EXPECT_NEAR(of_time(found, found.closures[c].second_us), of_time(expected, expected.closures[c].second_us),
-                    1e-9);
+        EXPECT_NEAR(of_time(found, found.cross_checks[c].first_us),
+                    of_time(expected, expected.cross_checks[c].first_us), 1e-9);
+        EXPECT_NEAR(of_time(found, found.cross_checks[c].second_us),
+                    of_time(expected, expected.cross_checks[c].second_us), 1e-9);
     }
     for (auto marks : {&Roofline::steps, &Roofline::layers, &Roofline::ops, &Roofline::model}) {
         ASSERT_EQ((found.roofline.*marks).size(), (expected.roofline.*marks).size());
@@ -237,13 +242,13 @@ TEST(Explanation, IsOfSharesHoweverShortTheStepsAre) {
     }
     EXPECT_NEAR(found.attribution.dram_binding_share, expected.attribution.dram_binding_share, 1e-9);
     EXPECT_NEAR(found.attribution.excess_bytes / expected.attribution.excess_bytes, 0.125 / 100, 1e-9);
-    EXPECT_NEAR(of_time(found, found.ledger.demands.useful_us), of_time(expected, expected.ledger.demands.useful_us),
-                1e-9);
+    EXPECT_NEAR(of_time(found, found.breakdown.roof_times.useful_us),
+                of_time(expected, expected.breakdown.roof_times.useful_us), 1e-9);
     EXPECT_NEAR(of_time(found, found.cycles.total.no_warp_us), of_time(expected, expected.cycles.total.no_warp_us),
                 1e-9);
-    ASSERT_EQ(found.dependent.size(), 1);
-    EXPECT_NEAR(found.dependent[0].together_share(), expected.dependent[0].together_share(), 1e-9);
-    EXPECT_EQ(roofs_of_one(found.dependent[0]).empty(), roofs_of_one(expected.dependent[0]).empty());
+    ASSERT_EQ(found.time_steps.size(), 1);
+    EXPECT_NEAR(found.time_steps[0].together_share(), expected.time_steps[0].together_share(), 1e-9);
+    EXPECT_EQ(roofs_of_one(found.time_steps[0]).empty(), roofs_of_one(expected.time_steps[0]).empty());
 }
 
 }  // namespace

@@ -154,100 +154,100 @@ const std::vector<StepCase>& step_cases() {
          "R?RRC"},
         {"FewWarpsWaiting", {.dram = 0.25, .issue = 0.1, .occupancy_pct = 12}, "few-warps", occupancy, "", "RR?RC"},
         {"PointerChase", {.dram = 0.1, .l2 = 0.1, .issue = 0.02, .occupancy_pct = 98}, "waiting", latency, "", "RRCRR"},
-        // Dependent steps.
+        // Time steps.
         {"RecurrentLayer",  // few warps, as it keeps its weights in registers
-         {.us = 1500, .compute = 0.1, .dram = 0.05, .l2 = 0.2, .issue = 0.1, .occupancy_pct = 12, .dependent = 500},
-         "dependent-steps",
+         {.us = 1500, .compute = 0.1, .dram = 0.05, .l2 = 0.2, .issue = 0.1, .occupancy_pct = 12, .time_steps = 500},
+         "time-steps",
          latency,
-         "dependent steps",
+         "serial chain of time steps",
          "RRCR?"},
         {"RecurrentLayerWhoseWarpsPoll",
-         {.us = 1500, .l2 = 0.3, .issue = 0.5, .occupancy_pct = 12, .dependent = 500},
-         "dependent-steps",
+         {.us = 1500, .l2 = 0.3, .issue = 0.5, .occupancy_pct = 12, .time_steps = 500},
+         "time-steps",
          latency,
-         "dependent steps",
+         "serial chain of time steps",
          "??CR?"},  // 30 % of a roof is half of what it takes, schedulers issue in half of the cycles
         {"RecurrentLayerOfOneStep",
-         {.us = 1500, .compute = 0.1, .dram = 0.05, .l2 = 0.2, .issue = 0.1, .occupancy_pct = 12, .dependent = 1},
+         {.us = 1500, .compute = 0.1, .dram = 0.05, .l2 = 0.2, .issue = 0.1, .occupancy_pct = 12, .time_steps = 1},
          "few-warps",
          occupancy,
          "",
          "RR?RC"},
         {"RecurrentLayerOfFewSteps",
-         {.us = 1500, .compute = 0.1, .dram = 0.05, .l2 = 0.2, .issue = 0.1, .occupancy_pct = 12, .dependent = 15},
+         {.us = 1500, .compute = 0.1, .dram = 0.05, .l2 = 0.2, .issue = 0.1, .occupancy_pct = 12, .time_steps = 15},
          "few-warps",
          occupancy,
          "",
          "RR?RC"},
         {"RecurrentLayerAtAUnitsRoof",
-         {.op = "gemm", .us = 1500, .compute = 0.9, .issue = 0.1, .occupancy_pct = 12, .dependent = 500},
+         {.op = "gemm", .us = 1500, .compute = 0.9, .issue = 0.1, .occupancy_pct = 12, .time_steps = 500},
          "compute-roof",
          compute,
          "fp16_tensor",
          "RCRRR"},
         {"RecurrentLayerThatRereadsItsWeights",
-         {.us = 1500, .compute = 0.1, .l2 = 0.9, .issue = 0.1, .occupancy_pct = 12, .dependent = 500},
+         {.us = 1500, .compute = 0.1, .l2 = 0.9, .issue = 0.1, .occupancy_pct = 12, .time_steps = 500},
          "memory-roof",
          bandwidth,
          "L2",
          "CRRRR"},
         {"RecurrentLayerOfRoofsInTurn",  // 70 % together, though no roof has 30 %
-         {.us = 1500, .compute = 0.25, .dram = 0.2, .l2 = 0.25, .issue = 0.1, .occupancy_pct = 12, .dependent = 500},
+         {.us = 1500, .compute = 0.25, .dram = 0.2, .l2 = 0.25, .issue = 0.1, .occupancy_pct = 12, .time_steps = 500},
          "few-warps",
          occupancy,
          "",
          "RR?RC"},
         {"RecurrentLayerOfSharedMemoryInTurn",  // that no cost model knows of
-         {.us = 1500, .l2 = 0.25, .issue = 0.1, .occupancy_pct = 12, .shared = 0.29, .dependent = 500},
+         {.us = 1500, .l2 = 0.25, .issue = 0.1, .occupancy_pct = 12, .shared = 0.29, .time_steps = 500},
          "few-warps",
          occupancy,
          "",
          "RR?RC"},
         {"RecurrentLayerWithABusyUnit",
-         {.us = 1500, .issue = 0.1, .occupancy_pct = 12, .units = {{"tensor_pipe_active", 70}}, .dependent = 500},
+         {.us = 1500, .issue = 0.1, .occupancy_pct = 12, .units = {{"tensor_pipe_active", 70}}, .time_steps = 500},
          "half-busy",
          unknown,
          "tensor pipe",
          "R??R?"},
         {"RecurrentLayerWhoseSchedulersAreBusy",
-         {.us = 1500, .issue = 0.75, .occupancy_pct = 12, .dependent = 500},
-         "nothing-binds",
+         {.us = 1500, .issue = 0.75, .occupancy_pct = 12, .time_steps = 500},
+         "no-bottleneck",
          unknown,
          "",
          "R??R?"},
         {"RecurrentLayerOnOneSm",
-         {.us = 1500, .active = 0.0076, .issue = 0.001, .occupancy_pct = 12, .dependent = 500},
+         {.us = 1500, .active = 0.0076, .issue = 0.001, .occupancy_pct = 12, .time_steps = 500},
          "idle-sms",
          occupancy,
          "",
          "RR?RC"},
-        {"RecurrentLayerOfManyKernels",  // two for each dependent step, which take 40 % of the time empty
-         {.us = 1500, .kernels = 600, .l2 = 0.2, .issue = 0.1, .occupancy_pct = 12, .dependent = 300},
+        {"RecurrentLayerOfManyKernels",  // two for each time step, which take 40 % of the time empty
+         {.us = 1500, .kernels = 600, .l2 = 0.2, .issue = 0.1, .occupancy_pct = 12, .time_steps = 300},
          "few-warps",
          occupancy,
          "",
          "RR??C"},
         {"RecurrentLayerUncounted",
-         {.us = 1500, .compute = 0.1, .streaming = 0.05, .counted = false, .dependent = 500},
-         "nothing-binds",
+         {.us = 1500, .compute = 0.1, .unfused = 0.05, .counted = false, .time_steps = 500},
+         "no-bottleneck",
          unknown,
          "",
          "???R?"},
         {"RecurrentLayerOfUncountedUnits",
-         {.us = 1500, .l2 = 0.2, .issue = 0.05, .occupancy_pct = 12, .units_counted = false, .dependent = 500},
-         "nothing-binds",
+         {.us = 1500, .l2 = 0.2, .issue = 0.05, .occupancy_pct = 12, .units_counted = false, .time_steps = 500},
+         "no-bottleneck",
          unknown,
          "units not counted",
          "R??R?"},
         {"RecurrentLayerUnrecorded",  // how many kernels it has is not known
-         {.us = 1500, .kernels = 0, .l2 = 0.2, .issue = 0.1, .occupancy_pct = 12, .dependent = 500},
+         {.us = 1500, .kernels = 0, .l2 = 0.2, .issue = 0.1, .occupancy_pct = 12, .time_steps = 500},
          "few-warps",
          occupancy,
          "",
          "RR??C"},
         {"CpuRecurrentLayer",
-         {.us = 1500, .kernels = 0, .compute = 0.1, .streaming = 0.1, .counted = false, .dependent = 500},
-         "nothing-binds",
+         {.us = 1500, .kernels = 0, .compute = 0.1, .unfused = 0.1, .counted = false, .time_steps = 500},
+         "no-bottleneck",
          unknown,
          "",
          "?????",
@@ -290,7 +290,7 @@ const std::vector<StepCase>& step_cases() {
          "R?RRC"},
         {"UnitsUncounted",
          {.dram = 0.1, .l2 = 0.1, .issue = 0.02, .occupancy_pct = 98, .units_counted = false},
-         "nothing-binds",
+         "no-bottleneck",
          unknown,
          "units not counted",
          "R??RR"},
@@ -298,65 +298,65 @@ const std::vector<StepCase>& step_cases() {
         {"WaitingMoreThanIdle", {.active = 0.65, .issue = 0.05, .occupancy_pct = 80}, "waiting", latency, "", "RRCR?"},
         {"NothingBinds",
          {.compute = 0.25, .dram = 0.35, .active = 0.8, .issue = 0.55, .occupancy_pct = 60},
-         "nothing-binds",
+         "no-bottleneck",
          unknown,
          "",
          "???R?"},
         // What is not known.
         {"GpuWithoutCounters",
-         {.compute = 0.1, .streaming = 0.2, .counted = false},
-         "nothing-binds",
+         {.compute = 0.1, .unfused = 0.2, .counted = false},
+         "no-bottleneck",
          unknown,
          "",
          "???R?"},
         {"GpuWithoutCountersOnARoof",
-         {.compute = 0.95, .streaming = 0.02, .counted = false},
+         {.compute = 0.95, .unfused = 0.02, .counted = false},
          "compute-roof",
          compute,
          "fp32_plain",
          "?CRRR"},
-        {"WaitingNeedsOccupancy", {.issue = 0.1, .occupancy_pct = {}}, "nothing-binds", unknown, "", "RR?R?"},
-        {"NoRoofsAtAll", {.compute = 0.9, .dram = 0.9, .issue = 0.2}, "nothing-binds", unknown, "", "????R"},
-        {"NoRoofOfL2", {.dram = 0.1, .l2 = 0.9, .issue = 0.1}, "nothing-binds", unknown, "", "?R?RR"},
+        {"WaitingNeedsOccupancy", {.issue = 0.1, .occupancy_pct = {}}, "no-bottleneck", unknown, "", "RR?R?"},
+        {"NoRoofsAtAll", {.compute = 0.9, .dram = 0.9, .issue = 0.2}, "no-bottleneck", unknown, "", "????R"},
+        {"NoRoofOfL2", {.dram = 0.1, .l2 = 0.9, .issue = 0.1}, "no-bottleneck", unknown, "", "?R?RR"},
         {"NoRoofOfL2OfDependentSteps",
-         {.us = 1500, .dram = 0.1, .l2 = 0.9, .issue = 0.1, .dependent = 500},
-         "nothing-binds",
+         {.us = 1500, .dram = 0.1, .l2 = 0.9, .issue = 0.1, .time_steps = 500},
+         "no-bottleneck",
          unknown,
          "",
          "?R?RR"},
-        {"Untimed", {.us = 0, .kernels = 0, .counted = false}, "nothing-binds", unknown, "", "?????"},
+        {"Untimed", {.us = 0, .kernels = 0, .counted = false}, "no-bottleneck", unknown, "", "?????"},
         // CPUs: no kernels, the cost model's bytes.
         {"CpuCompute",
-         {.kernels = 0, .compute = 0.75, .streaming = 0.05, .counted = false},
+         {.kernels = 0, .compute = 0.75, .unfused = 0.05, .counted = false},
          "compute-roof",
          compute,
          "avx512_fp32",
          "RC???",
          cpu_roofs()},
         {"CpuComputeManyBytes",
-         {.kernels = 0, .compute = 0.75, .streaming = 0.1, .counted = false},
+         {.kernels = 0, .compute = 0.75, .unfused = 0.1, .counted = false},
          "compute-roof",
          compute,
          "avx512_fp32",
          "?C???",
          cpu_roofs()},
         {"CpuBandwidth",
-         {.kernels = 0, .compute = 0.1, .streaming = 0.9, .counted = false},
+         {.kernels = 0, .compute = 0.1, .unfused = 0.9, .counted = false},
          "memory-roof",
          bandwidth,
          "DRAM",
          "CRR?R",
          cpu_roofs()},
         {"CpuUnknown",
-         {.kernels = 0, .compute = 0.2, .streaming = 0.2, .counted = false},
-         "nothing-binds",
+         {.kernels = 0, .compute = 0.2, .unfused = 0.2, .counted = false},
+         "no-bottleneck",
          unknown,
          "",
          "?????",
          cpu_roofs()},
         {"CpuWithoutAUnitsRoof",
-         {.precision = Precision::fp64, .kernels = 0, .compute = 0.2, .streaming = 0.2, .counted = false},
-         "nothing-binds",
+         {.precision = Precision::fp64, .kernels = 0, .compute = 0.2, .unfused = 0.2, .counted = false},
+         "no-bottleneck",
          unknown,
          "",
          "?????",
@@ -425,9 +425,9 @@ TEST(Evidence, SaysWhatRanOnAnotherUnit) {
 TEST(Evidence, LeavesOutWhatIsUnderAHundredth) {
     // 2 us inactive, one of them an empty kernel's.
     EXPECT_THAT(judged(known::result_of({{.active = 0.98}})).steps[0].evidence,
-                Contains(HasSubstr("1 % of the time SMs had no warp")));
+                Contains(HasSubstr("1 % of the time SMs were idle")));
     EXPECT_THAT(judged(known::result_of({{.active = 0.981}})).steps[0].evidence,
-                Not(Contains(HasSubstr("SMs had no warp"))));
+                Not(Contains(HasSubstr("SMs were idle"))));
 }
 
 TEST(Evidence, SaysWhatIsMissing) {
@@ -442,38 +442,38 @@ TEST(Evidence, SaysWhatIsMissing) {
 }
 
 TEST(Evidence, SaysWhatADependentStepTakes) {
-    const Step layer{.us = 1500, .dram = 0.05, .l2 = 0.2, .issue = 0.1, .dependent = 500};
+    const Step layer{.us = 1500, .dram = 0.05, .l2 = 0.2, .issue = 0.1, .time_steps = 500};
     Result result = known::result_of({layer});
     result.ceilings.ceilings.push_back(known::ceiling("grid_barrier", 0.9));
     EXPECT_THAT(
         judged(result).steps[0].evidence,
         Contains(
-            "500 dependent steps take 3.00 us each; all roofs, one after another, would take 0.75 us of one, 25 % (L2 0.60, DRAM 0.15)"));
+            "500 time steps take 3.00 us each; all roofs, one after another, would take 0.75 us of one, 25 % (L2 0.60, DRAM 0.15)"));
     const std::string barrier = "one barrier among all SMs, without any work, takes 0.900 us (grid_barrier, measured)";
     EXPECT_THAT(judged(result).steps[0].evidence, Not(Contains(barrier))) << "of one block";
     result.points[0].steps[0].kernels[0].grid = {2, 3, 1};
     EXPECT_THAT(judged(result).steps[0].evidence, Contains(barrier));
-    result = known::result_of({{.us = 1500, .kernels = 600, .l2 = 0.2, .issue = 0.1, .dependent = 300}});
+    result = known::result_of({{.us = 1500, .kernels = 600, .l2 = 0.2, .issue = 0.1, .time_steps = 300}});
     EXPECT_THAT(judged(result).steps[0].evidence,
-                Contains("as many empty kernels as one dependent step has take 2.00 us (graph_node, measured)"));
+                Contains("as many empty kernels as one time step has take 2.00 us (graph_node, measured)"));
     result = known::result_of({{.us = 1500, .dram = 0.05, .l2 = 0.2, .issue = 0.1}});
     EXPECT_THAT(judged(result).steps[0].evidence, Not(Contains(HasSubstr("dependent"))));
-    result = known::result_of({{.us = 1500, .compute = 0.1, .streaming = 0.2, .counted = false, .dependent = 500}});
+    result = known::result_of({{.us = 1500, .compute = 0.1, .unfused = 0.2, .counted = false, .time_steps = 500}});
     EXPECT_THAT(judged(result).steps[0].evidence, Contains(HasSubstr("all roofs that are known, one after another")));
 }
 
-/// Roofs that together demand 48 % do so of the time with what recording added: of the rest it may be 52 %.
+/// Roof times that are together 48 % of the time with what recording added may be 52 % of the rest.
 TEST(WithinErrors, OfRoofsTogetherComeFromRoofsAndRecording) {
-    const Step layer{.us = 1500, .l2 = 0.24, .l1 = 0.24, .issue = 0.1, .dependent = 500};
+    const Step layer{.us = 1500, .l2 = 0.24, .l1 = 0.24, .issue = 0.1, .time_steps = 500};
     Result result = known::result_of({layer});
-    EXPECT_EQ(judged(result).steps[0].rule, "dependent-steps");
-    result =
-        known::result_of({{.us = 1500, .l2 = 0.248, .l1 = 0.248, .issue = 0.1, .occupancy_pct = 12, .dependent = 500}});
+    EXPECT_EQ(judged(result).steps[0].rule, "time-steps");
+    result = known::result_of(
+        {{.us = 1500, .l2 = 0.248, .l1 = 0.248, .issue = 0.1, .occupancy_pct = 12, .time_steps = 500}});
     EXPECT_EQ(judged(result).steps[0].rule, "within-error") << "few warps otherwise";
     EXPECT_THAT(judged(result).steps[0].evidence.front(), HasSubstr("few-warps would: occupancy-limited"));
 }
 
-/// Within its interval a demand at 60 % of the time is one at 59 %, where nothing binds.
+/// Within its interval a roof time at 60 % of the time is one at 59 %, where nothing binds.
 TEST(WithinErrors, WhatDecidesOnlyPerhapsIsNotToldFor) {
     const auto verdict = [](double share) {
         return judged(known::result_of({{.dram = share, .active = 0.95}})).steps[0];
@@ -522,7 +522,7 @@ TEST(WithinErrors, OfTheTimeComeFromRecording) {
     EXPECT_EQ(judged(result).steps[0].rule, "within-error");
 }
 
-/// Which of two levels demands longest is said only where it can be told.
+/// Which of two levels has the longest roof time is said only where it can be told.
 TEST(WithinErrors, TwoLevelsThatTieAreBothNamed) {
     EXPECT_EQ(judged(known::result_of({{.dram = 0.7, .l2 = 0.69}})).steps[0].level, "DRAM or L2");
     EXPECT_EQ(judged(known::result_of({{.dram = 0.69, .l2 = 0.7}})).steps[0].level, "L2 or DRAM");

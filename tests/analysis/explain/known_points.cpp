@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "analysis/explain/cycles.h"
+#include "analysis/explain/judge.h"
 #include "analysis/explain/roof_times.h"
 #include "analysis/explain/serial_chain.h"
-#include "analysis/explain/judge.h"
 #include "analysis/explain/units.h"
 
 namespace kbench::known {
@@ -47,8 +47,8 @@ StepResult make_step(const Step& known, int index) {
     step.op = known.op;
     step.precision = known.op == "gemm" ? Precision::fp16 : known.precision;
     step.cost.flops = known.compute * known.us * unit_flops(known);
-    step.cost.bytes_read[static_cast<std::size_t>(Role::activations)] = known.streaming * known.us * dram_bytes;
-    if (known.dependent > 1) step.dependent_steps = known.dependent;
+    step.cost.bytes_read[static_cast<std::size_t>(Role::activations)] = known.unfused * known.us * dram_bytes;
+    if (known.time_steps > 1) step.time_steps = known.time_steps;
     if (known.kernels == 0 && known.us > 0) {
         step.time_us = Summary{};
         step.time_us->mean = known.us;
@@ -110,17 +110,17 @@ Accounts accounts_of(const Result& result) {
     std::vector<std::vector<std::string>> told;
     if (result.points.front().end_to_end)
         for (const StepFacts& step : accounts.facts.steps) {
-            accounts.demands.push_back(step_demands(step, roofs));
+            accounts.roof_times.push_back(roof_times_of_step(step, roofs));
             accounts.units.push_back(unit_activity(step));
-            told.push_back(dependent_evidence(step, accounts.demands.back(), accounts.units.back(), roofs));
+            told.push_back(serial_chain_evidence(step, accounts.roof_times.back(), accounts.units.back(), roofs));
         }
     accounts.cycles = account_cycles(accounts.facts);
-    accounts.ledger = make_ledger(accounts.facts, accounts.demands, accounts.units, accounts.cycles);
-    accounts.verdicts = judge({accounts.facts, accounts.demands, accounts.units, accounts.cycles, told});
+    accounts.breakdown = break_down(accounts.facts, accounts.roof_times, accounts.units, accounts.cycles);
+    accounts.verdicts = judge({accounts.facts, accounts.roof_times, accounts.units, accounts.cycles, told});
     return accounts;
 }
 
-Ledger ledger_of(const Result& result) { return accounts_of(result).ledger; }
+TimeBreakdown breakdown_of(const Result& result) { return accounts_of(result).breakdown; }
 
 Verdicts judged(const Result& result) { return accounts_of(result).verdicts; }
 

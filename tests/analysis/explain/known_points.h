@@ -41,15 +41,15 @@ struct Step {
     int kernels = 1;     ///< 0: not recorded; the time is then the step run's
     double compute = 0;  ///< FLOPs over the roof of the unit at the roof's clock
     double dram = 0, l2 = 0, l1 = 0;
-    double streaming = 0;  ///< the cost model's bytes over DRAM's bandwidth
-    double active = 1;     ///< SMs with a warp
-    double issue = 0;      ///< issue slots of the whole time
+    double unfused = 0;  ///< the cost model's bytes over DRAM's bandwidth
+    double active = 1;   ///< SMs with a warp
+    double issue = 0;    ///< issue slots of the whole time
     std::optional<double> occupancy_pct = 50;
     bool counted = true;
     std::map<std::string, double> units = {};        ///< by counter, percent of the active cycles; all others are idle
     double shared = 0, special = 0, load_store = 0;  ///< what units did, over their roofs; not counted where all are 0
     bool units_counted = true;
-    std::int64_t dependent = 1;
+    std::int64_t time_steps = 1;
     double executed = 0;  ///< FLOPs beyond the model's, counted by tensor cores, over the roof; see `compute`
 };
 
@@ -61,14 +61,14 @@ Result result_of(const std::vector<Step>& steps, CeilingRun roofs = gpu_roofs(),
 /// What an explanation rests on, whatever of it is impossible or lacks ground.
 struct Accounts {
     PointFacts facts;
-    std::vector<StepDemands> demands;
+    std::vector<StepRoofTimes> roof_times;
     std::vector<UnitActivity> units;
     CycleAccounts cycles;
-    Ledger ledger;
+    TimeBreakdown breakdown;
     Verdicts verdicts;
 };
 Accounts accounts_of(const Result& result);
-Ledger ledger_of(const Result& result);
+TimeBreakdown breakdown_of(const Result& result);
 Verdicts judged(const Result& result);
 /// One letter each for bandwidth, compute, latency, launch, occupancy: C confirmed, R rejected, ? not identifiable.
 std::string letters(const std::vector<Hypothesis>& hypotheses);

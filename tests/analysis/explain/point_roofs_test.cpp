@@ -8,7 +8,7 @@
 namespace kbench {
 namespace {
 
-using known::ledger_of;
+using known::breakdown_of;
 
 /// 54 us of products and 38 of bytes in 100 us.
 Result products_and_a_copy(CeilingRun roofs = known::gpu_roofs()) {
@@ -18,11 +18,11 @@ Result products_and_a_copy(CeilingRun roofs = known::gpu_roofs()) {
 
 TEST(PointRoofs, AreTheShareOfWhatBindsEachStepAndTheRoofWithMostOfIt) {
     const Result result = products_and_a_copy();
-    EXPECT_NEAR(roof_share(ledger_of(result)).value(), 0.54 + 0.32, 1e-9);
-    EXPECT_EQ(binding_roof(ledger_of(result)), "fp16_tensor");
+    EXPECT_NEAR(roof_share(breakdown_of(result)).value(), 0.54 + 0.32, 1e-9);
+    EXPECT_EQ(binding_roof(breakdown_of(result)), "fp16_tensor");
     const Result copies = known::result_of({{.us = 60, .dram = 0.5}, {.us = 40, .dram = 0.8}});
-    EXPECT_EQ(binding_roof(ledger_of(copies)), "DRAM");
-    EXPECT_NEAR(roof_share(ledger_of(known::result_of({{.us = 0.5, .dram = 0.5}}))).value(), 0.5, 1e-9);
+    EXPECT_EQ(binding_roof(breakdown_of(copies)), "DRAM");
+    EXPECT_NEAR(roof_share(breakdown_of(known::result_of({{.us = 0.5, .dram = 0.5}}))).value(), 0.5, 1e-9);
 }
 
 TEST(PointRoofs, AreNoneWithoutRoofsTimesOrWork) {
@@ -34,8 +34,8 @@ TEST(PointRoofs, AreNoneWithoutRoofsTimesOrWork) {
     for (StepResult& step : of_no_steps.points[0].steps) step.kernels.clear();
     Result idle = known::result_of({{.counted = false}}), without_roofs = products_and_a_copy({});
     for (Result* result : {&untimed, &failed, &of_no_steps, &idle, &without_roofs}) {
-        EXPECT_EQ(roof_share(ledger_of(*result)), std::nullopt);
-        EXPECT_EQ(binding_roof(ledger_of(*result)), "");
+        EXPECT_EQ(roof_share(breakdown_of(*result)), std::nullopt);
+        EXPECT_EQ(binding_roof(breakdown_of(*result)), "");
     }
 }
 

@@ -11,7 +11,7 @@ namespace {
 /// FLOPs and counted bytes alone: what nobody counted a cache may have kept.
 TEST(RoofBreach, IsTheStepFarthestBeyondARoof) {
     const Result result = known::result_of(
-        {{.dram = 1.1}, {.op = "gemm", .compute = 1.3}, {.dram = 1.2}, {.streaming = 3, .counted = false}});
+        {{.dram = 1.1}, {.op = "gemm", .compute = 1.3}, {.dram = 1.2}, {.unfused = 3, .counted = false}});
     const std::optional<RoofBreach> worst = worst_breach(result);
     ASSERT_TRUE(worst);
     EXPECT_EQ(worst->step, "1 h.0.ln_1");
@@ -22,7 +22,7 @@ TEST(RoofBreach, IsTheStepFarthestBeyondARoof) {
 TEST(RoofBreach, BeginsAtTwoPercent) {
     EXPECT_FALSE(worst_breach(known::result_of({{.dram = 1.019}})));
     EXPECT_TRUE(worst_breach(known::result_of({{.dram = 1.021}})));
-    EXPECT_FALSE(worst_breach(known::result_of({{.streaming = 3, .counted = false}})));
+    EXPECT_FALSE(worst_breach(known::result_of({{.unfused = 3, .counted = false}})));
 }
 
 TEST(RoofBreach, CountsThePaddingOfFlopsAndNotOfBytes) {

@@ -14,12 +14,12 @@ using known::Step;
 
 Roofline roofline_of(const Result& result) {
     const known::Accounts accounts = known::accounts_of(result);
-    return make_roofline(accounts.facts, accounts.demands);
+    return make_roofline(accounts.facts, accounts.roof_times);
 }
 
-const RooflinePoint& at(const std::vector<RooflinePoint>& marks, Level level, bool streaming, const std::string& name) {
+const RooflinePoint& at(const std::vector<RooflinePoint>& marks, Level level, bool unfused, const std::string& name) {
     const auto found = std::ranges::find_if(marks, [&](const RooflinePoint& mark) {
-        return mark.level == level && mark.streaming == streaming && mark.name == name;
+        return mark.level == level && mark.unfused == unfused && mark.name == name;
     });
     static const RooflinePoint none;
     EXPECT_NE(found, marks.end()) << name;
@@ -27,9 +27,9 @@ const RooflinePoint& at(const std::vector<RooflinePoint>& marks, Level level, bo
 }
 
 TEST(Roofline, HasAMarkALevelAndOneForStreamingBytes) {
-    // 100 us: 200 10^6 FLOPs are 20 us; 50, 40 and 30 us of DRAM, L2 and L1; 25 us of streaming bytes.
+    // 100 us: 200 10^6 FLOPs are 20 us; 50, 40 and 30 us of DRAM, L2 and L1; 25 us of unfused traffic.
     const Roofline roofline = roofline_of(
-        known::result_of({{.layer = "ln_f", .compute = 0.2, .dram = 0.5, .l2 = 0.4, .l1 = 0.3, .streaming = 0.25}}));
+        known::result_of({{.layer = "ln_f", .compute = 0.2, .dram = 0.5, .l2 = 0.4, .l1 = 0.3, .unfused = 0.25}}));
     EXPECT_EQ(roofline.unavailable, "");
     ASSERT_EQ(roofline.steps.size(), 4);
     const RooflinePoint& dram = at(roofline.steps, Level::dram, false, "0 ln_f");
@@ -51,7 +51,7 @@ TEST(Roofline, HasAMarkALevelAndOneForStreamingBytes) {
 }
 
 TEST(Roofline, ShareIsOfTheLowerRoofAtThatIntensity) {
-    // Compute demands more than DRAM: the unit is the roof at this intensity.
+    // Compute has a longer roof time than DRAM: the unit is the roof at this intensity.
     const Roofline roofline = roofline_of(known::result_of({{.layer = "fma", .compute = 0.7, .dram = 0.1}}));
     const RooflinePoint& mark = at(roofline.steps, Level::dram, false, "0 fma");
     EXPECT_NEAR(mark.roof_share, 0.7, 1e-9);
@@ -75,7 +75,7 @@ TEST(Roofline, SumsStepsOfLayersOpsAndModel) {
     EXPECT_EQ(at(roofline.ops, Level::dram, false, "layernorm").op, "layernorm");
     EXPECT_EQ(norms.op, "layernorm");
     EXPECT_EQ(norms.layer, "h.*.ln_1");
-    // The model: 280 us of FLOPs, 180 of bytes in 500; the tensor cores' roof has most of the demand.
+    // The model: 280 us of FLOPs, 180 of bytes in 500; the tensor cores' roof has most of the roof time.
     ASSERT_EQ(roofline.model.size(), 1);
     EXPECT_NEAR(roofline.model[0].roof_share, 280.0 / 500, 1e-9);
     EXPECT_EQ(roofline.model[0].roof, "fp16_tensor");
@@ -97,13 +97,13 @@ TEST(Roofline, ListsTheRoofsThatItsStepsMeet) {
 
 TEST(Roofline, WithoutCountersHasStreamingMarksAlone) {
     const Roofline roofline = roofline_of(
-        known::result_of({{.compute = 0.2, .streaming = 0.4, .counted = false}, {.compute = 0.2, .dram = 0.3}}));
+        known::result_of({{.compute = 0.2, .unfused = 0.4, .counted = false}, {.compute = 0.2, .dram = 0.3}}));
     ASSERT_EQ(roofline.steps.size(), 2);
-    EXPECT_TRUE(roofline.steps[0].streaming);
-    EXPECT_FALSE(roofline.steps[1].streaming);
+    EXPECT_TRUE(roofline.steps[0].unfused);
+    EXPECT_FALSE(roofline.steps[1].unfused);
     // A sum in which a part was not counted has no counted mark.
     ASSERT_EQ(roofline.model.size(), 1);
-    EXPECT_TRUE(roofline.model[0].streaming);
+    EXPECT_TRUE(roofline.model[0].unfused);
 }
 
 TEST(Roofline, LeavesOutStepsWithoutATime) {

@@ -19,11 +19,11 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// A recurrent layer at one batch, whose L2 demands so much of it.
+/// A recurrent layer at one batch, with an L2 roof time of so much of it.
 void add_point(
     Result& result, std::int64_t batch, double us, double l2,
     const std::function<void(Point&)>& change = [](Point&) {}) {
-    const Step layer{.op = "lstm", .us = us, .l2 = l2, .issue = 0.1, .occupancy_pct = 12, .dependent = 500};
+    const Step layer{.op = "lstm", .us = us, .l2 = l2, .issue = 0.1, .occupancy_pct = 12, .time_steps = 500};
     Result one = known::result_of({layer});
     one.points[0].set("batch", batch);
     one.points[0].set("frames", std::int64_t{1000});
@@ -47,8 +47,8 @@ TEST(BatchSeries, SaysHowLongADependentStepTakesAndUpToWhichBatchItIsLatency) {
     EXPECT_NEAR(all[0].points[2].steps.together_share(), 0.58, 1e-9);
     EXPECT_EQ(
         all[0].finding,
-        "32.0 times the sequences (batch 1 to 32) take 2.00 times as long a dependent step; dependent steps are latency-bound up to batch 8, and at 32 occupancy-limited.");
-    EXPECT_THAT(write_markdown(result), HasSubstr("\n## A dependent step by batch\n"));
+        "32.0 times the sequences (batch 1 to 32) take 2.00 times as long a time step; time steps are latency-bound up to batch 8, and at 32 occupancy-limited.");
+    EXPECT_THAT(write_markdown(result), HasSubstr("\n## A time step by batch\n"));
     EXPECT_THAT(write_markdown(result), HasSubstr("| 32 | 5.00 | 0.156 | 2.90 | 58.0 | L2 2.9 | occupancy-limited |"));
     EXPECT_THAT(write_terminal(result, 120), HasSubstr(all[0].finding.substr(0, 60)));
 }
@@ -57,9 +57,8 @@ TEST(BatchSeries, SayHowManyTimesTheSequencesWhateverTheFirstBatch) {
     Result result;
     add_point(result, 8, 1500, 0.2);
     add_point(result, 32, 2250, 0.2);
-    EXPECT_THAT(
-        batch_series(result).at(0).finding,
-        testing::StartsWith("4.00 times the sequences (batch 8 to 32) take 1.50 times as long a dependent step"));
+    EXPECT_THAT(batch_series(result).at(0).finding,
+                testing::StartsWith("4.00 times the sequences (batch 8 to 32) take 1.50 times as long a time step"));
 }
 
 TEST(BatchSeries, SayNothingOfLatencyThatIsNotShown) {
@@ -107,7 +106,7 @@ TEST(BatchSeries, TakesLengthsThatWereDrawnForEachBatchTogether) {
 TEST(BatchSeries, AreNoneWithoutDependentSteps) {
     Result result;
     for (const std::int64_t batch : {1, 8})
-        add_point(result, batch, 1000, 0.1, [](Point& point) { point.steps[0].dependent_steps.reset(); });
+        add_point(result, batch, 1000, 0.1, [](Point& point) { point.steps[0].time_steps.reset(); });
     EXPECT_THAT(batch_series(result), IsEmpty());
     EXPECT_THAT(write_markdown(result), Not(HasSubstr("by batch")));
 }

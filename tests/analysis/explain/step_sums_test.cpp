@@ -31,11 +31,11 @@ Point two_blocks() {
     return point;
 }
 
-TEST(Breakdown, SumsAKindByProviderTheSlowestFirst) {
-    const Breakdown breakdown = by_op_kind(two_blocks());
-    EXPECT_DOUBLE_EQ(breakdown.time_us, 100);
-    ASSERT_EQ(breakdown.groups.size(), 3u);
-    const StepGroup& products = breakdown.groups[0];
+TEST(StepSums, SumsAKindByProviderTheSlowestFirst) {
+    const StepSums sums = by_op_kind(two_blocks());
+    EXPECT_DOUBLE_EQ(sums.time_us, 100);
+    ASSERT_EQ(sums.groups.size(), 3u);
+    const StepGroup& products = sums.groups[0];
     EXPECT_EQ(products.name, "gemm");
     EXPECT_THAT(products.providers, ElementsAre("cublaslt"));
     EXPECT_EQ(products.steps, 2u);
@@ -43,39 +43,39 @@ TEST(Breakdown, SumsAKindByProviderTheSlowestFirst) {
     EXPECT_DOUBLE_EQ(products.flops, 50e6);
     EXPECT_DOUBLE_EQ(products.bytes, 50e3);
     EXPECT_DOUBLE_EQ(products.share, 0.5);
-    EXPECT_EQ(breakdown.groups[1].name, "layernorm");
-    EXPECT_THAT(breakdown.groups[2].providers, ElementsAre("native"));
-    EXPECT_DOUBLE_EQ(breakdown.groups[2].share, 0.05);
+    EXPECT_EQ(sums.groups[1].name, "layernorm");
+    EXPECT_THAT(sums.groups[2].providers, ElementsAre("native"));
+    EXPECT_DOUBLE_EQ(sums.groups[2].share, 0.05);
 }
 
-TEST(Breakdown, SumsALayerOfAllBlocksWhoeverComputesIt) {
+TEST(StepSums, SumsALayerOfAllBlocksWhoeverComputesIt) {
     Point point = two_blocks();
     point.steps[3].absorbs.emplace_back("h.1.attn:bias");
     point.steps[3].absorbs.emplace_back("h.1:residual");
-    const Breakdown breakdown = by_layer(point);
-    ASSERT_EQ(breakdown.groups.size(), 2u);
-    const StepGroup& attention = breakdown.groups[0];
+    const StepSums sums = by_layer(point);
+    ASSERT_EQ(sums.groups.size(), 2u);
+    const StepGroup& attention = sums.groups[0];
     EXPECT_EQ(attention.name, "h.*.attn");
     EXPECT_EQ(attention.steps, 3u);
     EXPECT_THAT(attention.providers, ElementsAre("cublaslt", "native"));
     EXPECT_THAT(attention.implementations, ElementsAre("cublaslt's", "native's"));
     EXPECT_THAT(attention.ops, ElementsAre("gemm", "bias", "residual")) << "of all ops that it computes, each once";
-    EXPECT_EQ(breakdown.groups[1].name, "h.*.ln");
+    EXPECT_EQ(sums.groups[1].name, "h.*.ln");
 }
 
-TEST(Breakdown, CountsStepsWithoutATimeAndSumsNothingOfThem) {
+TEST(StepSums, CountsStepsWithoutATimeAndSumsNothingOfThem) {
     Point point = two_blocks();
     for (const std::size_t untimed : {0u, 1u}) point.steps[untimed].time_us.reset();
-    const Breakdown breakdown = by_layer(point);
-    EXPECT_EQ(breakdown.untimed_steps, 2u);
-    ASSERT_EQ(breakdown.groups.size(), 1u);
-    EXPECT_DOUBLE_EQ(breakdown.groups[0].flops, 25e6);
-    EXPECT_DOUBLE_EQ(breakdown.groups[0].share, 1);
+    const StepSums sums = by_layer(point);
+    EXPECT_EQ(sums.untimed_steps, 2u);
+    ASSERT_EQ(sums.groups.size(), 1u);
+    EXPECT_DOUBLE_EQ(sums.groups[0].flops, 25e6);
+    EXPECT_DOUBLE_EQ(sums.groups[0].share, 1);
     for (StepResult& step : point.steps) step.time_us.reset();
     EXPECT_THAT(by_op_kind(point).groups, IsEmpty());
 }
 
-TEST(Breakdown, RatesAreWorkOverTimeAndZeroWithoutOne) {
+TEST(StepSums, RatesAreWorkOverTimeAndZeroWithoutOne) {
     StepGroup group;
     group.flops = 6e6;
     group.bytes = 3e3;

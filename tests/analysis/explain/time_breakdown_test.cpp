@@ -1,5 +1,5 @@
-// Each line of the ledger on numbers made by hand. The machine of known_points.h: a microsecond is 1000 cycles; an
-// empty kernel takes 1 us.
+// Each line of the time breakdown on numbers made by hand. The machine of known_points.h: a microsecond is 1000 cycles;
+// an empty kernel takes 1 us.
 #include "analysis/explain/time_breakdown.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 namespace kbench {
 namespace {
 
-using known::ledger_of, known::Step;
+using known::breakdown_of, known::Step;
 
 /// Expects these lines and zero on all others.
 void expect_lines(const Lines& lines, const std::map<Line, double>& expected) {
@@ -22,14 +22,14 @@ void expect_lines(const Lines& lines, const std::map<Line, double>& expected) {
     }
 }
 
-/// The ledger of one step.
+/// The time breakdown of one step.
 struct OneStep {
     explicit OneStep(const Step& step, CeilingRun roofs = known::gpu_roofs())
         : result(known::result_of({step}, std::move(roofs))), accounts(known::accounts_of(result)) {
-        const Ledger& ledger = accounts.ledger;
+        const TimeBreakdown& breakdown = accounts.breakdown;
         EXPECT_NEAR(lines().total_us(), step.us + step.gap_us * step.kernels, 1e-6);
-        EXPECT_NEAR(ledger.total.total_us(), ledger.end_to_end_us, 1e-6);
-        EXPECT_TRUE(ledger.closes());
+        EXPECT_NEAR(breakdown.total.total_us(), breakdown.end_to_end_us, 1e-6);
+        EXPECT_TRUE(breakdown.closes());
     }
     const StepFacts& step() const { return accounts.facts.steps[0]; }
     Lines lines() const { return lines_of(step()); }
@@ -38,18 +38,18 @@ struct OneStep {
     known::Accounts accounts;
 };
 
-TEST(LedgerLines, WhateverBindsAStepItsKernelsAreOneLine) {
+TEST(BreakdownLines, WhateverBindsAStepItsKernelsAreOneLine) {
     for (const Step& step : {Step{.compute = 0.6}, {.dram = 0.9}, {.dram = 1.2}, {.active = 0.3}, {.counted = false}})
         expect_lines(OneStep(step).lines(), {{Line::kernels, 100}});
     expect_lines(OneStep({.dram = 0.5}, {}).lines(), {{Line::kernels, 100}});
 }
 
-TEST(LedgerLines, AGapIsALaunchUpToAnEmptyKernelsTime) {
+TEST(BreakdownLines, AGapIsALaunchUpToAnEmptyKernelsTime) {
     expect_lines(OneStep({.gap_us = 0.3}).lines(), {{Line::kernels, 100}, {Line::launch, 0.3}});
     expect_lines(OneStep({.gap_us = 4}).lines(), {{Line::kernels, 100}, {Line::launch, 1}, {Line::dependency, 3}});
 }
 
-TEST(LedgerLines, GapsWithinAStepAreGaps) {
+TEST(BreakdownLines, GapsWithinAStepAreGaps) {
     const OneStep close({.us = 90, .gap_us = 0.2, .kernels = 3});
     expect_lines(close.lines(), {{Line::kernels, 90}, {Line::launch, 0.6}});
     EXPECT_NEAR(close.step().time_us, 90.4, 1e-9) << "the first gap is before the step";
@@ -58,16 +58,16 @@ TEST(LedgerLines, GapsWithinAStepAreGaps) {
                  {{Line::kernels, 90}, {Line::launch, 3}, {Line::dependency, 6}});
 }
 
-TEST(LedgerLines, AGapThatOverlapsIsNegative) {
+TEST(BreakdownLines, AGapThatOverlapsIsNegative) {
     expect_lines(OneStep({.gap_us = -0.5}).lines(), {{Line::kernels, 100}, {Line::launch, -0.5}});
 }
 
-TEST(LedgerLines, WithoutAnEmptyKernelsTimeGapsAreLaunches) {
+TEST(BreakdownLines, WithoutAnEmptyKernelsTimeGapsAreLaunches) {
     expect_lines(OneStep({.gap_us = 4}, known::without(known::gpu_roofs(), "graph_node")).lines(),
                  {{Line::kernels, 100}, {Line::launch, 4}});
 }
 
-TEST(LedgerStarts, AreWhatAnEmptyKernelTakesBesideItsGap) {
+TEST(BreakdownStarts, AreWhatAnEmptyKernelTakesBesideItsGap) {
     EXPECT_NEAR(OneStep({.active = 0.9}).starts_us(), 1, 1e-9);
     EXPECT_NEAR(OneStep({.gap_us = 0.3, .active = 0.9}).starts_us(), 0.7, 1e-9);
     EXPECT_NEAR(OneStep({.gap_us = 4, .active = 0.9}).starts_us(), 0, 1e-9);
@@ -76,32 +76,33 @@ TEST(LedgerStarts, AreWhatAnEmptyKernelTakesBesideItsGap) {
     EXPECT_EQ(OneStep({.active = 0.9, .counted = false}).starts_us(), 0) << "nobody counted";
 }
 
-TEST(LedgerLines, OfAnUntimedStepAreEmpty) {
+TEST(BreakdownLines, OfAnUntimedStepAreEmpty) {
     Result result = known::result_of({{}, {.us = 0, .kernels = 0}});
     result.points[0].steps[1].cost.flops = 1e9;
     result.points[0].steps[1].counters["dram_read_bytes"] = 1e9;
     const known::Accounts accounts = known::accounts_of(result);
     expect_lines(lines_of(accounts.facts.steps[1]), {});
-    EXPECT_EQ(accounts.demands[1].binding_share(accounts.facts.steps[1].time_us), 0);
-    EXPECT_TRUE(accounts.ledger.closes());
+    EXPECT_EQ(accounts.roof_times[1].binding_share(accounts.facts.steps[1].time_us), 0);
+    EXPECT_TRUE(accounts.breakdown.closes());
 }
 
-TEST(LedgerTotals, SumStepsAndCloseOnTheEndToEndTime) {
+TEST(BreakdownTotals, SumStepsAndCloseOnTheEndToEndTime) {
     // 100 us, 50 us after a gap of 2; 160 end to end: 8 are missing, 5 %.
     Result result =
         known::result_of({{.dram = 0.5}, {.us = 50, .gap_us = 2, .compute = 0.8, .issue = 0.8}}, known::gpu_roofs(), 8);
-    const Ledger ledger = ledger_of(result);
-    EXPECT_NEAR(ledger.end_to_end_us, 160, 1e-9);
-    expect_lines(ledger.total, {{Line::kernels, 150}, {Line::launch, 1}, {Line::dependency, 1}, {Line::residual, 8}});
-    EXPECT_NEAR(ledger.demands.useful_us, 90, 1e-9);
-    EXPECT_NEAR(ledger.residual_share(), 0.05, 1e-9);
-    EXPECT_FALSE(ledger.closes());
+    const TimeBreakdown breakdown = breakdown_of(result);
+    EXPECT_NEAR(breakdown.end_to_end_us, 160, 1e-9);
+    expect_lines(breakdown.total,
+                 {{Line::kernels, 150}, {Line::launch, 1}, {Line::dependency, 1}, {Line::residual, 8}});
+    EXPECT_NEAR(breakdown.roof_times.useful_us, 90, 1e-9);
+    EXPECT_NEAR(breakdown.residual_share(), 0.05, 1e-9);
+    EXPECT_FALSE(breakdown.closes());
 }
 
-TEST(LedgerTotals, CloseWithinTwoPercentEitherWay) {
+TEST(BreakdownTotals, CloseWithinTwoPercentEitherWay) {
     const auto closes_with = [](double step_us) {
         Result result = known::result_of({{.us = step_us}}, known::gpu_roofs(), 100 - step_us);
-        return ledger_of(result).closes();
+        return breakdown_of(result).closes();
     };
     EXPECT_TRUE(closes_with(98));
     EXPECT_TRUE(closes_with(98.1));
@@ -110,40 +111,40 @@ TEST(LedgerTotals, CloseWithinTwoPercentEitherWay) {
     EXPECT_FALSE(closes_with(102.1));
 }
 
-TEST(LedgerTotals, OfAPointThatWasNotTimedAreUnavailable) {
+TEST(BreakdownTotals, OfAPointThatWasNotTimedAreUnavailable) {
     Result result = known::result_of({{}});
     result.points[0].end_to_end.reset();
-    EXPECT_EQ(ledger_of(result).unavailable, "the point was not timed");
+    EXPECT_EQ(breakdown_of(result).unavailable, "the point was not timed");
     result.points[0].reason = "no fp16 here";
-    const Ledger ledger = ledger_of(result);
-    EXPECT_EQ(ledger.unavailable, "no fp16 here");
-    EXPECT_TRUE(ledger.by_op.empty());
-    EXPECT_FALSE(ledger.closes());
+    const TimeBreakdown breakdown = breakdown_of(result);
+    EXPECT_EQ(breakdown.unavailable, "no fp16 here");
+    EXPECT_TRUE(breakdown.by_op.empty());
+    EXPECT_FALSE(breakdown.closes());
 }
 
-TEST(LedgerGroups, SumStepsOfALayerAndOfAnOp) {
+TEST(BreakdownGroups, SumStepsOfALayerAndOfAnOp) {
     Result result = known::result_of({{.layer = "h.0.ln_1", .us = 10, .gap_us = 1, .dram = 0.5},
                                       {.layer = "h.0.mlp", .op = "gemm", .us = 50, .compute = 0.5},
                                       {.layer = "h.1.ln_1", .us = 10, .dram = 0.6}});
-    const Ledger ledger = ledger_of(result);
-    ASSERT_EQ(ledger.by_layer.size(), 2);
-    EXPECT_EQ(ledger.by_layer[0].name, "h.*.mlp");
-    EXPECT_EQ(ledger.by_layer[1].name, "h.*.ln_1");
-    EXPECT_EQ(ledger.by_layer[1].steps, 2);
-    EXPECT_NEAR(ledger.by_layer[1].time_us, 20, 1e-9);
-    expect_lines(ledger.by_layer[1].lines, {{Line::kernels, 20}, {Line::launch, 1}});
-    EXPECT_NEAR(ledger.by_layer[1].demands.longest_us.value, 11, 1e-9);
-    ASSERT_EQ(ledger.by_op.size(), 2);
-    EXPECT_EQ(ledger.by_op[0].name, "gemm");
-    EXPECT_EQ(ledger.by_op[1].name, "layernorm");
-    EXPECT_EQ(ledger.by_op[1].steps, 2);
+    const TimeBreakdown breakdown = breakdown_of(result);
+    ASSERT_EQ(breakdown.by_layer.size(), 2);
+    EXPECT_EQ(breakdown.by_layer[0].name, "h.*.mlp");
+    EXPECT_EQ(breakdown.by_layer[1].name, "h.*.ln_1");
+    EXPECT_EQ(breakdown.by_layer[1].steps, 2);
+    EXPECT_NEAR(breakdown.by_layer[1].time_us, 20, 1e-9);
+    expect_lines(breakdown.by_layer[1].lines, {{Line::kernels, 20}, {Line::launch, 1}});
+    EXPECT_NEAR(breakdown.by_layer[1].roof_times.longest_us.value, 11, 1e-9);
+    ASSERT_EQ(breakdown.by_op.size(), 2);
+    EXPECT_EQ(breakdown.by_op[0].name, "gemm");
+    EXPECT_EQ(breakdown.by_op[1].name, "layernorm");
+    EXPECT_EQ(breakdown.by_op[1].steps, 2);
 }
 
-TEST(LedgerGroups, OfACpuHaveNoGaps) {
+TEST(BreakdownGroups, OfACpuHaveNoGaps) {
     Result result = known::result_of({{.kernels = 0, .compute = 0.5, .counted = false}}, known::cpu_roofs(), 1);
-    const Ledger ledger = ledger_of(result);
-    expect_lines(ledger.total, {{Line::kernels, 100}, {Line::residual, 1}});
-    EXPECT_TRUE(ledger.closes());
+    const TimeBreakdown breakdown = breakdown_of(result);
+    expect_lines(breakdown.total, {{Line::kernels, 100}, {Line::residual, 1}});
+    EXPECT_TRUE(breakdown.closes());
 }
 
 TEST(LineInfo, EveryLineHasANameOfItsOwn) {

@@ -51,8 +51,8 @@ TEST_P(Thresholds, DecideFromTheirOwnValueOn) {
 }
 
 const Threshold thresholds[] = {
-    {"Gap", [](VerdictFacts& f, double x) { f.gap_share = x; }, 0.50, "nothing-binds", "gap"},
-    {"EmptyKernel", [](VerdictFacts& f, double x) { f.empty_share = x; }, 0.60, "nothing-binds", "empty-kernel"},
+    {"Gap", [](VerdictFacts& f, double x) { f.gap_share = x; }, 0.50, "no-bottleneck", "gap"},
+    {"EmptyKernel", [](VerdictFacts& f, double x) { f.empty_share = x; }, 0.60, "no-bottleneck", "empty-kernel"},
     {"TwoRoofsLesserReaches",
      [](VerdictFacts& f, double x) {
          f.compute_share = x;
@@ -71,9 +71,9 @@ const Threshold thresholds[] = {
          f.compute_share = x;
      },
      0.95, "memory-roof", "two-roofs"},
-    {"MemoryRoof", [](VerdictFacts& f, double x) { f.memory_share = x; }, 0.60, "nothing-binds", "memory-roof"},
-    {"ComputeRoof", [](VerdictFacts& f, double x) { f.compute_share = x; }, 0.60, "nothing-binds", "compute-roof"},
-    {"IdleSms", [](VerdictFacts& f, double x) { f.idle_share = x; }, 0.30, "nothing-binds", "idle-sms"},
+    {"MemoryRoof", [](VerdictFacts& f, double x) { f.memory_share = x; }, 0.60, "no-bottleneck", "memory-roof"},
+    {"ComputeRoof", [](VerdictFacts& f, double x) { f.compute_share = x; }, 0.60, "no-bottleneck", "compute-roof"},
+    {"IdleSms", [](VerdictFacts& f, double x) { f.idle_share = x; }, 0.30, "no-bottleneck", "idle-sms"},
     {"IdleSmsEvenWithWaiting",
      [](VerdictFacts& f, double x) {
          f.waiting_share = 0.30;
@@ -87,8 +87,8 @@ const Threshold thresholds[] = {
          f.idle_share = x;
      },
      0.30, "busy-unit", "idle-sms"},
-    {"BusyUnit", [](VerdictFacts& f, double x) { f.units.pipe.share = x; }, 0.80, "nothing-binds", "busy-unit"},
-    {"BusyMemory", [](VerdictFacts& f, double x) { f.units.memory.share = x; }, 0.80, "nothing-binds", "busy-memory"},
+    {"BusyUnit", [](VerdictFacts& f, double x) { f.units.pipe.share = x; }, 0.80, "no-bottleneck", "busy-unit"},
+    {"BusyMemory", [](VerdictFacts& f, double x) { f.units.memory.share = x; }, 0.80, "no-bottleneck", "busy-memory"},
     {"BusyUnitWhereWarpsWait",
      [](VerdictFacts& f, double x) {
          f.waiting_share = 0.9;
@@ -113,33 +113,33 @@ const Threshold thresholds[] = {
          f.units.pipe.share = 0.7;
          f.waiting_share = x;
      },
-     0.30, "nothing-binds", "half-busy"},
+     0.30, "no-bottleneck", "half-busy"},
     {"DependentSteps",
      [](VerdictFacts& f, double x) {
-         f.dependent_steps = 16;
-         f.undemanded_share = x;
+         f.time_steps = 16;
+         f.above_roofs_share = x;
      },
-     0.50, "nothing-binds", "dependent-steps"},
+     0.50, "no-bottleneck", "time-steps"},
     {"DependentStepsAreMany",
      [](VerdictFacts& f, double x) {
-         f.dependent_steps = static_cast<std::int64_t>(x);
-         f.undemanded_share = 0.9;
+         f.time_steps = static_cast<std::int64_t>(x);
+         f.above_roofs_share = 0.9;
      },
-     16, "nothing-binds", "dependent-steps"},
+     16, "no-bottleneck", "time-steps"},
     {"DependentStepsWithoutABusyUnit",
      [](VerdictFacts& f, double x) {
-         f.dependent_steps = 500;
-         f.undemanded_share = 0.9;
+         f.time_steps = 500;
+         f.above_roofs_share = 0.9;
          f.units.pipe.share = 1.2 - x;  // from the other side: busy is at least
      },
-     std::nextafter(0.60, 1.0), "nothing-binds", "dependent-steps"},
-    {"Waiting", [](VerdictFacts& f, double x) { f.waiting_share = x; }, 0.30, "nothing-binds", "waiting"},
+     std::nextafter(0.60, 1.0), "no-bottleneck", "time-steps"},
+    {"Waiting", [](VerdictFacts& f, double x) { f.waiting_share = x; }, 0.30, "no-bottleneck", "waiting"},
     {"WaitingOfFewWarps",
      [](VerdictFacts& f, double x) {
          f.occupancy_pct = 20;
          f.waiting_share = x;
      },
-     0.30, "nothing-binds", "few-warps"},
+     0.30, "no-bottleneck", "few-warps"},
     {"IdleSmsWhileAUnitIsBusy",
      [](VerdictFacts& f, double x) {
          f.idle_share = 0.35;
@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(Verdict, Thresholds, testing::ValuesIn(thresholds),
 TEST(VerdictRules, MemoryMustDemandMoreThanTheUnit) {
     VerdictFacts f = quiet();
     f.memory_share = f.compute_share = 0.59;
-    EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
+    EXPECT_EQ(deciding_rule(f).shown.id, "no-bottleneck");
     f.memory_share = 0.9;
     f.compute_share = 0.7;
     EXPECT_EQ(deciding_rule(f).shown.id, "memory-roof");
@@ -174,8 +174,8 @@ TEST(VerdictRules, TheirOrderIsThatOfTheTable) {
     f.idle_share = f.waiting_share = f.units.pipe.share = 0.9;
     f.units.memory.share = 0.95;
     f.occupancy_pct = 10;
-    f.dependent_steps = 500;
-    f.undemanded_share = 0.9;
+    f.time_steps = 500;
+    f.above_roofs_share = 0.9;
     const std::vector<std::pair<std::string, std::function<void()>>> order{
         {"gap", [&] { f.gap_share = 0; }},
         {"empty-kernel", [&] { f.empty_share = 0; }},
@@ -186,10 +186,10 @@ TEST(VerdictRules, TheirOrderIsThatOfTheTable) {
         {"busy-memory", [&] { f.units.memory.share = 0; }},
         {"busy-unit", [&] { f.units.pipe.share = 0.7; }},
         {"half-busy", [&] { f.units.pipe.share = 0; }},
-        {"dependent-steps", [&] { f.dependent_steps = 15; }},
+        {"time-steps", [&] { f.time_steps = 15; }},
         {"few-warps", [&] { f.occupancy_pct = 90; }},
         {"waiting", [&] { f.waiting_share = 0; }},
-        {"nothing-binds", [] {}},
+        {"no-bottleneck", [] {}},
     };
     for (const auto& [id, remove] : order) {
         EXPECT_EQ(deciding_rule(f).shown.id, id);
@@ -236,11 +236,11 @@ TEST(VerdictRules, WaitingNeedsEveryRoofEveryUnitAndTheSplit) {
         for (bool VerdictFacts::*needed :
              {&VerdictFacts::split, &VerdictFacts::compute_known, &VerdictFacts::memory_known}) {
             f.*needed = false;
-            EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
+            EXPECT_EQ(deciding_rule(f).shown.id, "no-bottleneck");
             f.*needed = true;
         }
         f.units.known = false;
-        EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
+        EXPECT_EQ(deciding_rule(f).shown.id, "no-bottleneck");
         f.has_units = false;  // a CPU, of which nobody counts them
         EXPECT_EQ(deciding_rule(f).shown.id, decided);
     }
@@ -248,25 +248,25 @@ TEST(VerdictRules, WaitingNeedsEveryRoofEveryUnitAndTheSplit) {
     f.idle_share = 0.9;
     EXPECT_EQ(deciding_rule(f).shown.id, "idle-sms");
     f.split = false;
-    EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
+    EXPECT_EQ(deciding_rule(f).shown.id, "no-bottleneck");
 }
 
 TEST(VerdictRules, DependentStepsNeedEveryRoofEveryUnitTheSplitAndTheKernels) {
     VerdictFacts f = quiet();
-    f.dependent_steps = 500;
-    f.undemanded_share = 0.9;
-    EXPECT_EQ(deciding_rule(f).shown.id, "dependent-steps");
+    f.time_steps = 500;
+    f.above_roofs_share = 0.9;
+    EXPECT_EQ(deciding_rule(f).shown.id, "time-steps");
     EXPECT_EQ(deciding_rule(f).shown.bound, latency);
     for (bool VerdictFacts::*needed : {&VerdictFacts::split, &VerdictFacts::compute_known, &VerdictFacts::memory_known,
                                        &VerdictFacts::launched, &VerdictFacts::empty_known}) {
         f.*needed = false;
-        EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
+        EXPECT_EQ(deciding_rule(f).shown.id, "no-bottleneck");
         EXPECT_NE(test_hypotheses(f, deciding_rule(f))[2].finding, Finding::confirmed);
-        EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[2].why, "dependent-steps: at most 90 % where 50 % is needed");
+        EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[2].why, "time-steps: at most 90 % where 50 % is needed");
         f.*needed = true;
     }
     f.units.known = false;
-    EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
+    EXPECT_EQ(deciding_rule(f).shown.id, "no-bottleneck");
 }
 
 TEST(VerdictRules, EveryLineSaysItsThreshold) {
@@ -330,8 +330,8 @@ const Rejection rejections[] = {
      0.15},
     {"LatencyOfDependentSteps", latency,
      [](VerdictFacts& f, double x) {
-         f.dependent_steps = 500;
-         f.undemanded_share = x;
+         f.time_steps = 500;
+         f.above_roofs_share = x;
      },
      0.25},
     {"LaunchByGaps", launch, [](VerdictFacts& f, double x) { f.gap_share = x; }, 0.25},
@@ -380,10 +380,10 @@ TEST(Hypotheses, WithoutTheirDataAreNotRejected) {
 
 TEST(Hypotheses, OfDependentStepsAreAskedWhereThereAreSeveral) {
     VerdictFacts f = quiet();
-    f.undemanded_share = 0.9;
+    f.above_roofs_share = 0.9;
     EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[2].why, "waiting: 0 % where 30 % is needed");
     EXPECT_EQ(finding_of(f, latency), Finding::rejected);
-    f.dependent_steps = 500;
+    f.time_steps = 500;
     f.memory_share = 0.8;
     EXPECT_EQ(finding_of(f, latency), Finding::rejected) << "a roof that is reached is what they wait for";
 }

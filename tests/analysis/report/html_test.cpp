@@ -99,12 +99,12 @@ TEST(Html, PartsOfTheExplanationFindTheirSteps) {
     const Json data = first_point(result);
     const Json steps = section(data, "steps")["blocks"][0];
     const std::size_t count = result.points[0].steps.size();
-    for (std::size_t i = 0; i < explanation.demands.size(); ++i) {
-        const StepDemands& step = explanation.demands[i];
+    for (std::size_t i = 0; i < explanation.roof_times.size(); ++i) {
+        const StepRoofTimes& step = explanation.roof_times[i];
         const double share = step.binding_share(explanation.facts.steps[i].time_us);
         EXPECT_EQ(steps["keys"][i], i);
         ASSERT_NE(step.binding(), nullptr);
-        EXPECT_TRUE(cell(steps, i, "roofs demand").starts_with(step.binding()->name()));
+        EXPECT_TRUE(cell(steps, i, "roof times").starts_with(step.binding()->name()));
         EXPECT_NEAR(std::stod(cell(steps, i, "of roof %")), 100 * share, 0.051);
         EXPECT_TRUE(cell(steps, i, "verdict").starts_with(name(explanation.verdicts.steps[i].bound)));
     }
@@ -116,9 +116,9 @@ TEST(Html, PartsOfTheExplanationFindTheirSteps) {
         EXPECT_TRUE(key.is_null() || key.get<std::size_t>() < count);
     }
     double sum_ms = 0;
-    const Json bars = chart(section(data, "ledger"), "stacked");
+    const Json bars = chart(section(data, "time-breakdown"), "stacked");
     for (const Json& line : bars["series"]) sum_ms += line["values"][0].get<double>();
-    EXPECT_NEAR(sum_ms, explanation.ledger.end_to_end_us * 1e-3, 1e-5);
+    EXPECT_NEAR(sum_ms, explanation.breakdown.end_to_end_us * 1e-3, 1e-5);
 }
 
 TEST(Html, MarksNameTheirStepByItsPlaceWhateverItsNumber) {

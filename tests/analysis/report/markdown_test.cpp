@@ -65,7 +65,7 @@ TEST(Markdown, OfAPointWithoutStepsNothingAddsUpToNothing) {
         const std::size_t begin = text.rfind('\n', row) + 1;
         return text.substr(begin, row - begin);
     };
-    // Demand and residual are left out: their columns, where no point has them.
+    // Roof time and residual are left out: their columns, where no point has them.
     EXPECT_EQ(std::ranges::count(row_of(true), '|') - std::ranges::count(row_of(false), '|'), 2) << row_of(false);
     EXPECT_THAT(row_of(false), Not(HasSubstr("100.00")));
 }
@@ -87,12 +87,12 @@ TEST(Markdown, ShowsNoIntervalOfTooFewSamples) {
 
 TEST(Markdown, LeastBytesStandBesideStreamingBytesWhereTheResultHasThem) {
     Result result = one_point();
-    result.points[0].least_bytes = 1.25e9;
-    EXPECT_THAT(write_markdown(result), AllOf(HasSubstr("| streaming bytes of its steps | 4.31 GB, "),
-                                              HasSubstr("| least bytes of the model | 1.25 GB, ")));
-    result.points[0].least_bytes.reset();
+    result.points[0].compulsory_bytes = 1.25e9;
+    EXPECT_THAT(write_markdown(result), AllOf(HasSubstr("| unfused traffic of its steps | 4.31 GB, "),
+                                              HasSubstr("| compulsory traffic of the model | 1.25 GB, ")));
+    result.points[0].compulsory_bytes.reset();
     EXPECT_THAT(write_markdown(result),
-                AllOf(HasSubstr("| streaming bytes of its steps | 4.31 GB, "), Not(HasSubstr("least bytes"))));
+                AllOf(HasSubstr("| unfused traffic of its steps | 4.31 GB, "), Not(HasSubstr("compulsory traffic"))));
 }
 
 TEST(Markdown, TablesAreWhole) {
@@ -103,7 +103,7 @@ TEST(Markdown, TablesAreWhole) {
 TEST(Markdown, HasEverySection) {
     const std::string text = write_markdown(one_point());
     for (const char* section :
-         {"# gpt2-large on NVIDIA H200\n", "## Why it takes this long\n", "## Key figures\n", "## Ledger\n",
+         {"# gpt2-large on NVIDIA H200\n", "## Why it takes this long\n", "## Key figures\n", "## Time breakdown\n",
           "## By layer", "## By op kind\n", "## Marginal cost\n", "## Which bytes cost which milliseconds\n",
           "## Verdicts\n", "## Occupancy\n", "## Conditions of the timing run\n", "## Warnings\n", "## Ceilings\n",
           "## Environment\n"})
@@ -120,13 +120,13 @@ TEST(Markdown, UnavailableFiguresSayWhy) {
     EXPECT_THAT(text, HasSubstr("## Ceilings\n\nUnavailable: the result has none.\n"));
 }
 
-TEST(Markdown, OfACommittedResultSaysWhetherEachLedgerCloses) {
+TEST(Markdown, OfACommittedResultSaysHowMuchOfEachTimeIsExplained) {
     const std::string path = KBENCH_SOURCE_DIR "/results/h200-2026-11-21/executed/result.json.gz";
     const Result result = parse_result(read_file(path), path);
     const std::string text = write_markdown(result);
     expect_whole_tables(text);
     std::size_t closings = 0;
-    for (std::size_t at = 0; (at = text.find("The lines add up", at)) != text.npos; ++at) ++closings;
+    for (std::size_t at = 0; (at = text.find("The lines always add up", at)) != text.npos; ++at) ++closings;
     EXPECT_EQ(closings, result.points.size());
 }
 

@@ -68,7 +68,7 @@ TEST(Terminal, GivesTheAnswerAndALedgerThatAddsUp) {
     const std::size_t why = text.find("\n  Why it takes this long\n    gpt2-large at batch 1");
     ASSERT_NE(why, text.npos) << text;
     EXPECT_LT(why, text.find("\n  Where the time goes\n"));
-    std::istringstream lines(text.substr(text.find("    ledger ", why)));
+    std::istringstream lines(text.substr(text.find("    time breakdown ", why)));
     std::string line;
     std::getline(lines, line);
     double sum = 0, whole = 0;
@@ -172,29 +172,29 @@ TEST(Terminal, SurvivesAResultWithoutAnything) {
     EXPECT_THAT(write_terminal(result, 0), Not(HasSubstr("nan")));
 }
 
-TEST(Breakdown, SumsTheLayersOfAllBlocks) {
-    const Breakdown breakdown = by_layer(example::gpu_point(1, {"cublaslt", "flash", 10, 9, 8, 7, 6, 5, 4}, 1));
-    ASSERT_FALSE(breakdown.groups.empty());
-    const StepGroup& slowest = breakdown.groups.front();
+TEST(StepSums, SumsTheLayersOfAllBlocks) {
+    const StepSums sums = by_layer(example::gpu_point(1, {"cublaslt", "flash", 10, 9, 8, 7, 6, 5, 4}, 1));
+    ASSERT_FALSE(sums.groups.empty());
+    const StepGroup& slowest = sums.groups.front();
     EXPECT_EQ(slowest.name, "h.*.attn.c_proj");  // its gemm and its layernorm: 8 + 5 of a block's 50
     EXPECT_EQ(slowest.steps, 72u);
     EXPECT_THAT(slowest.ops, testing::ElementsAre("gemm", "layernorm", "bias", "residual"));
     double share = 0, time_us = 0;
-    for (const StepGroup& group : breakdown.groups) share += group.share, time_us += group.time_us;
+    for (const StepGroup& group : sums.groups) share += group.share, time_us += group.time_us;
     EXPECT_NEAR(share, 1, 1e-12);
-    EXPECT_NEAR(time_us, breakdown.time_us, 1e-9);
+    EXPECT_NEAR(time_us, sums.time_us, 1e-9);
 }
 
-TEST(Breakdown, KeepsProvidersOfOneOpKindApart) {
+TEST(StepSums, KeepsProvidersOfOneOpKindApart) {
     Point point = example::cpu_point();
     point.steps.resize(10);
     for (StepResult& step : point.steps) step.op = "gemm";
     point.steps[9].provider = "blas";
     for (StepResult& step : std::span(point.steps).first(9)) step.provider = "onednn";
-    const Breakdown breakdown = by_op_kind(point);
-    ASSERT_EQ(breakdown.groups.size(), 2u);
-    EXPECT_EQ(breakdown.groups[0].steps, 9u);
-    EXPECT_EQ(breakdown.groups[1].providers, std::vector<std::string>{"blas"});
+    const StepSums sums = by_op_kind(point);
+    ASSERT_EQ(sums.groups.size(), 2u);
+    EXPECT_EQ(sums.groups[0].steps, 9u);
+    EXPECT_EQ(sums.groups[1].providers, std::vector<std::string>{"blas"});
 }
 
 TEST(Format, PicksTheUnitThatReadsBest) {

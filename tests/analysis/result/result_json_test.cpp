@@ -166,8 +166,8 @@ TEST(ParseResult, TakesAnOlderVersionWithoutWhatIsNew) {
 
 TEST(ParseResult, TakesAFieldByTheNameThatItHadBefore) {
     Result result = example::short_result();
-    result.points[0].least_bytes = 5e6;
-    result.points[0].steps[0].dependent_steps = 500;
+    result.points[0].compulsory_bytes = 5e6;
+    result.points[0].steps[0].time_steps = 500;
     Json json = to_json(result);
     for (const auto& [at, before, now] : {std::tuple{"/points/0", "least_bytes", "compulsory_bytes"},
                                           std::tuple{"/points/0/steps/0", "dependent_steps", "time_steps"}}) {
@@ -295,7 +295,7 @@ Json smallest_example() {
     result.points.resize(1);
     result.points[0].steps.resize(1);
     result.environment.gpu->multiprocessors_of_device = 144;
-    result.points[0].steps[0].dependent_steps = 500;
+    result.points[0].steps[0].time_steps = 500;
     result.ceilings.lacked_share = 0.01;
     result.points[0].end_to_end->runs_per_sample = 67;
     result.points[0].conditions.throttle_unavailable = "no thermal_throttle/package_throttle_count";

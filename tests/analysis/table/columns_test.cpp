@@ -281,8 +281,8 @@ TEST(ExecutedColumns, FollowTheCounters) {
         {"flop_count_hp", 12},
         {"cf_executed", 11},
         {"dram_bytes", 1e7},
-        {"dram_over_streaming", 2},
-        {"l2_over_streaming", 4},
+        {"dram_over_unfused", 2},
+        {"l2_over_unfused", 4},
         {"dram_gb_per_s", 5000},
         {"dram_read_throughput", 3000},
         {"dram_write_throughput", 2000},
@@ -301,7 +301,7 @@ TEST(ExecutedColumns, AreNaWithoutCounters) {
     const Row row({step(1, 1, 1)});
     for (const char* name :
          {"tc", "executed_flops", "executed_fp16", "executed_over_model", "mismatch", "flop_count_sp", "cf_executed",
-          "dram_bytes", "dram_over_streaming", "l2_over_streaming", "dram_gb_per_s", "sm_active", "ipc"})
+          "dram_bytes", "dram_over_unfused", "l2_over_unfused", "dram_gb_per_s", "sm_active", "ipc"})
         EXPECT_EQ(row.value(name), Value(NoValue::na)) << name;
 }
 
@@ -374,7 +374,7 @@ TEST(Columns, OfAWholePointSayHowItStandsToTheRoofs) {
     TableQuery query;
     query.level = &find_level("point");
     query.columns = {"latency_low_ms", "latency_ms",   "latency_high_ms", "tokens_per_s", "point_tflop_per_s",
-                     "roof_share",     "binding_roof", "verdict",         "reason",       "least_bytes"};
+                     "roof_share",     "binding_roof", "verdict",         "reason",       "compulsory_bytes"};
     const QueriedTable table = query_table({&file, 1}, query);
     const auto cell = [&](std::size_t row, std::size_t column) {
         return table.columns[column].value(table.rows.at(row));
@@ -386,14 +386,14 @@ TEST(Columns, OfAWholePointSayHowItStandsToTheRoofs) {
     EXPECT_EQ(cell(0, 2), Value(latency.ci_high));
     EXPECT_EQ(cell(0, 3), Value(point.end_to_end->tokens_per_s.value()));
     EXPECT_DOUBLE_EQ(std::get<double>(cell(0, 4)), point.cost.flops / latency.median * 1e-9);
-    EXPECT_EQ(cell(0, 9), Value(point.least_bytes.value()));
+    EXPECT_EQ(cell(0, 9), Value(point.compulsory_bytes.value()));
 
     const Explanation explained = explain(file.result, point);
-    double demand_us = 0;
-    for (const StepDemands& step : explained.demands) demand_us += step.binding() ? step.binding()->us : 0;
-    EXPECT_NEAR(std::get<double>(cell(0, 5)), 100 * demand_us / (1e3 * latency.median), 1e-6);
-    ASSERT_NE(explained.ledger.demands.longest(), nullptr);
-    EXPECT_EQ(cell(0, 6), Value(explained.ledger.demands.longest()->name));
+    double roof_us = 0;
+    for (const StepRoofTimes& step : explained.roof_times) roof_us += step.binding() ? step.binding()->us : 0;
+    EXPECT_NEAR(std::get<double>(cell(0, 5)), 100 * roof_us / (1e3 * latency.median), 1e-6);
+    ASSERT_NE(explained.breakdown.roof_times.longest(), nullptr);
+    EXPECT_EQ(cell(0, 6), Value(explained.breakdown.roof_times.longest()->name));
     const std::string verdict = std::get<std::string>(cell(0, 7));
     EXPECT_TRUE(verdict.starts_with(name(explained.verdicts.model.bound))) << verdict;
     for (std::size_t column = 0; column < 8; ++column) EXPECT_EQ(cell(3, column), Value(NoValue::na)) << column;
@@ -406,17 +406,24 @@ TEST(Columns, OfAWholePointSayHowItStandsToTheRoofs) {
 }
 
 TEST(PointRoofs, AreTheDemandOverTheTimeAndItsLargestPart) {
-    Ledger ledger;
-    EXPECT_FALSE(roof_share(ledger)) << "nothing was timed";
-    ledger.end_to_end_us = 10;
-    EXPECT_EQ(binding_roof(ledger), "") << "nothing is demanded";
-    ledger.demands.useful_us = 8;
-    ledger.demands.by_roof = {{"DRAM", false, Interval::exactly(5)}, {"tensor pipe", true, Interval::exactly(9)}};
-    EXPECT_DOUBLE_EQ(roof_share(ledger).value(), 0.8);
-    EXPECT_EQ(binding_roof(ledger), "DRAM") << "a unit's busy time is no roof's demand";
-    ledger.unavailable = "the point was not timed";
-    EXPECT_FALSE(roof_share(ledger));
-    EXPECT_EQ(binding_roof(ledger), "");
+    TimeBreakdown breakdown;
+    EXPECT_FALSE(roof_share(breakdown)) << "nothing was timed";
+    breakdown.end_to_end_us = 10;
+    EXPECT_EQ(binding_roof(breakdown), "") << "nothing is demanded";
+    breakdown.roof_times.useful_us = 8;
+    breakdown.roof_times.by_roof = {{"DRAM", false, Interval::exactly(5)}, {"tensor pipe", true, Interval::exactly(9)}};
+    EXPECT_DOUBLE_EQ(roof_share(breakdown).value(), 0.8);
+    EXPECT_EQ(binding_roof(breakdown), "DRAM") << "a unit's busy time is no roof's demand";
+    breakdown.unavailable = "the point was not timed";
+    EXPECT_FALSE(roof_share(breakdown));
+    EXPECT_EQ(binding_roof(breakdown), "");
+}
+
+TEST(Columns, AreFoundByTheNamesThatTheyHadBefore) {
+    for (const auto& [before, now] :
+         {std::pair{"least_bytes", "compulsory_bytes"}, std::pair{"dependent_us", "time_step_us"},
+          std::pair{"dram_over_streaming", "dram_over_unfused"}})
+        EXPECT_EQ(find_column(before, {}).name, now);
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ TEST(TableQuery, GroupsAgreeWithTheSummarysSums) {
     TableQuery query = by("layer");
     query.fold = true;
     query.point = 0;
-    const Breakdown summary = by_layer(whole()[0].result.points[0]);
+    const StepSums summary = by_layer(whole()[0].result.points[0]);
     const QueriedTable table = query_table(whole(), query);
     ASSERT_EQ(table.rows.size(), summary.groups.size());
     for (const TableRow& row : table.rows) {

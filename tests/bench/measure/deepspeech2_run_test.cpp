@@ -105,16 +105,16 @@ TEST_F(DeepSpeech2Run, ItsRecurrentStepsHaveATimeStepForEveryOther) {
     int recurrent = 0;
     for (const StepResult& step : point.steps) {
         recurrent += step.op == "lstm";
-        EXPECT_EQ(step.dependent_steps, step.op == "lstm" ? std::optional<std::int64_t>(11) : std::nullopt)
+        EXPECT_EQ(step.time_steps, step.op == "lstm" ? std::optional<std::int64_t>(11) : std::nullopt)
             << step.layer << ": of 21 frames";
         if (step.op == "lstm") {
-            EXPECT_DOUBLE_EQ(step.dependent_step_us().value(), step.device_us().value() / 11);
+            EXPECT_DOUBLE_EQ(step.time_step_us().value(), step.device_us().value() / 11);
         }
     }
     EXPECT_GT(recurrent, 0);
     const Result again = parse_result(to_text(result), "again");
     for (std::size_t i = 0; i < point.steps.size(); ++i)
-        EXPECT_EQ(again.points.at(0).steps.at(i).dependent_steps, point.steps[i].dependent_steps);
+        EXPECT_EQ(again.points.at(0).steps.at(i).time_steps, point.steps[i].time_steps);
 }
 
 TEST_F(DeepSpeech2Run, ItsPointHasFramesAndACell) {

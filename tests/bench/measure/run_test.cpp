@@ -110,9 +110,9 @@ TEST(Run, RecordsVerifiedTimedStepsThatCoverTheModel) {
     }
     EXPECT_EQ(ops, make_gpt2(small_config(), 2, 33, AttentionKind::fused).ops.size());
     EXPECT_DOUBLE_EQ(flops, p.cost.flops);
-    EXPECT_EQ(p.least_bytes.value(),
-              least_bytes(make_gpt2(small_config(), 2, 33, AttentionKind::fused), p.precision()));
-    EXPECT_LT(*p.least_bytes, p.cost.bytes());
+    EXPECT_EQ(p.compulsory_bytes.value(),
+              compulsory_bytes(make_gpt2(small_config(), 2, 33, AttentionKind::fused), p.precision()));
+    EXPECT_LT(*p.compulsory_bytes, p.cost.bytes());
 
     std::ifstream file(directory / "result.json");
     std::stringstream text;

@@ -525,7 +525,7 @@ TEST_F(Session, ColdRunsUseAsManySetsAsCachesNeed) {
     EXPECT_GE(static_cast<double>(point.memory.bytes[static_cast<std::size_t>(Role::activations)]),
               3.0 * static_cast<double>(cpu().info().cache_bytes) + bytes);
     EXPECT_NEAR(point.cost.bytes(), bytes, 1) << "of one run, not of all sets";
-    EXPECT_FALSE(point.least_bytes) << "a single op's are its streaming bytes";
+    EXPECT_FALSE(point.compulsory_bytes) << "a single op's are its unfused traffic";
 }
 
 TEST_F(Session, AWrongKernelIsNeverTimed) {

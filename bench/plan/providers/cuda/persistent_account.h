@@ -10,7 +10,7 @@
 
 namespace kbench {
 
-/// How long the launches of one variant take, in microseconds for one dependent step.
+/// How long the launches of one variant take, in microseconds for one time step.
 struct PersistentTimes {
     double us = 0, least_us = 0;      ///< median and least
     int blocks = 0;                   ///< both directions together

@@ -1,4 +1,4 @@
-// What the ledger corrects and what it is checked with: records, drift, marginal costs.
+// What the time breakdown corrects and what it is checked with: records, drift, marginal costs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace kbench {
 namespace {
 
-using known::ledger_of, known::Step;
+using known::breakdown_of, known::Step;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -24,7 +24,7 @@ void add_records(Point& point, double unprofiled_ms) {
 double recording_of(double kernel_us, int kernels = 1) {
     Result result = known::result_of({{.us = kernel_us * kernels, .kernels = kernels}});
     add_records(result.points[0], 1);
-    return ledger_of(result).total[Line::recording];
+    return breakdown_of(result).total[Line::recording];
 }
 
 TEST(Recording, IsCalibratedByTheRecordsLength) {
@@ -41,31 +41,31 @@ TEST(Recording, IsPaidByEveryKernel) { EXPECT_NEAR(recording_of(2, 3), -3.0, 1e-
 TEST(Recording, OfOlderFilesIsWhatTheRecordItselfIsLonger) {
     Result result = known::result_of({{.us = 2}});
     result.points[0].activity.inflation = {{1.5, 2, 2.5}};
-    const Ledger ledger = ledger_of(result);
-    EXPECT_NEAR(ledger.total[Line::recording], -0.5, 1e-9);
-    EXPECT_EQ(ledger.total[Line::drift], 0);
-    EXPECT_NEAR(ledger.total[Line::residual], 0.5, 1e-9);
+    const TimeBreakdown breakdown = breakdown_of(result);
+    EXPECT_NEAR(breakdown.total[Line::recording], -0.5, 1e-9);
+    EXPECT_EQ(breakdown.total[Line::drift], 0);
+    EXPECT_NEAR(breakdown.total[Line::residual], 0.5, 1e-9);
 }
 
 TEST(Recording, WithoutACalibrationIsNothing) {
     Result result = known::result_of({{.us = 2}});
-    EXPECT_EQ(ledger_of(result).total[Line::recording], 0);
+    EXPECT_EQ(breakdown_of(result).total[Line::recording], 0);
 }
 
 TEST(Drift, IsTheTimingRunAgainstTheRunsBesideTheRecords) {
     // 100 us in records that add 2; 97 us beside them, 102 when timed. What records show less their part is 98.
     Result result = known::result_of({{.us = 100, .dram = 0.5}}, known::gpu_roofs(), 2);
     add_records(result.points[0], 0.097);
-    const Ledger ledger = ledger_of(result);
-    EXPECT_NEAR(ledger.total[Line::recording], -2, 1e-9);
-    EXPECT_NEAR(ledger.total[Line::drift], 5, 1e-9);
-    EXPECT_NEAR(ledger.total[Line::residual], -1, 1e-9);
-    EXPECT_NEAR(ledger.total.total_us(), 102, 1e-9);
-    EXPECT_NEAR(ledger.unexplained_share(), 6 / 102.0, 1e-9);
-    EXPECT_FALSE(ledger.closes());
+    const TimeBreakdown breakdown = breakdown_of(result);
+    EXPECT_NEAR(breakdown.total[Line::recording], -2, 1e-9);
+    EXPECT_NEAR(breakdown.total[Line::drift], 5, 1e-9);
+    EXPECT_NEAR(breakdown.total[Line::residual], -1, 1e-9);
+    EXPECT_NEAR(breakdown.total.total_us(), 102, 1e-9);
+    EXPECT_NEAR(breakdown.unexplained_share(), 6 / 102.0, 1e-9);
+    EXPECT_FALSE(breakdown.closes());
     // A faster timing run.
     add_records(result.points[0], 0.105);
-    EXPECT_NEAR(ledger_of(result).total[Line::drift], -3, 1e-9);
+    EXPECT_NEAR(breakdown_of(result).total[Line::drift], -3, 1e-9);
 }
 
 /// The end-to-end time is in the drift and in the sum, so that it is missing from the residual, whatever it is.
@@ -74,19 +74,20 @@ TEST(Drift, OfALatencyHalfAsLongAgainIsNoClosure) {
     add_records(result.points[0], 0.098);
     Summary& latency = result.points[0].end_to_end->latency.summary_ms;
     latency.median = 0.098;
-    EXPECT_TRUE(ledger_of(result).closes());
+    EXPECT_TRUE(breakdown_of(result).closes());
     latency.median *= 1.5;
-    EXPECT_NEAR(ledger_of(result).residual_share(), 0, 1e-9);
-    EXPECT_FALSE(ledger_of(result).closes());
-    EXPECT_NEAR(ledger_of(result).unexplained_share(), 1 / 3.0, 1e-9);
+    EXPECT_NEAR(breakdown_of(result).residual_share(), 0, 1e-9);
+    EXPECT_FALSE(breakdown_of(result).closes());
+    EXPECT_NEAR(breakdown_of(result).unexplained_share(), 1 / 3.0, 1e-9);
 }
 
 TEST(Drift, BelongsToNoStep) {
     Result result = known::result_of({{.us = 100, .dram = 0.5}}, known::gpu_roofs(), 2);
     add_records(result.points[0], 0.097);
     const known::Accounts accounts = known::accounts_of(result);
-    const Ledger& ledger = accounts.ledger;
-    for (const Lines& lines : {lines_of(accounts.facts.steps[0]), ledger.by_layer[0].lines, ledger.by_op[0].lines}) {
+    const TimeBreakdown& breakdown = accounts.breakdown;
+    for (const Lines& lines :
+         {lines_of(accounts.facts.steps[0]), breakdown.by_layer[0].lines, breakdown.by_op[0].lines}) {
         EXPECT_NEAR(lines.total_us(), 100, 1e-9);
         for (const Line line : {Line::recording, Line::drift, Line::residual}) EXPECT_EQ(lines[line], 0);
     }
@@ -107,14 +108,14 @@ Result with_marginal(double low_ms, double median_ms, double high_ms, bool recor
     return result;
 }
 
-MarginalCheck check_of(const Result& result) { return ledger_of(result).marginal.at(0); }
+MarginalCheck check_of(const Result& result) { return breakdown_of(result).marginal.at(0); }
 
 TEST(Marginal, StandsBesideItsOpsShareWithGaps) {
     const MarginalCheck check = check_of(with_marginal(0.200, 0.203, 0.206, false));
     EXPECT_EQ(check.op, "layernorm");
-    EXPECT_NEAR(check.ledger_ms, 0.202, 1e-9);
-    EXPECT_NEAR(check.ledger_low_ms, 0.202, 1e-9);
-    EXPECT_NEAR(check.ledger_high_ms, 0.202, 1e-9);
+    EXPECT_NEAR(check.breakdown_ms, 0.202, 1e-9);
+    EXPECT_NEAR(check.breakdown_low_ms, 0.202, 1e-9);
+    EXPECT_NEAR(check.breakdown_high_ms, 0.202, 1e-9);
     EXPECT_NEAR(check.marginal_ms, 0.203, 1e-9);
     EXPECT_NEAR(check.marginal_low_ms, 0.200, 1e-9);
     EXPECT_NEAR(check.marginal_high_ms, 0.206, 1e-9);
@@ -124,9 +125,9 @@ TEST(Marginal, StandsBesideItsOpsShareWithGaps) {
 
 TEST(Marginal, LeavesTheCorrectionForRecordsOpen) {
     const MarginalCheck check = check_of(with_marginal(0.197, 0.1975, 0.198, true));
-    EXPECT_NEAR(check.ledger_ms, 0.198, 1e-9);
-    EXPECT_NEAR(check.ledger_low_ms, 0.198, 1e-9);
-    EXPECT_NEAR(check.ledger_high_ms, 0.202, 1e-9);
+    EXPECT_NEAR(check.breakdown_ms, 0.198, 1e-9);
+    EXPECT_NEAR(check.breakdown_low_ms, 0.198, 1e-9);
+    EXPECT_NEAR(check.breakdown_high_ms, 0.202, 1e-9);
     EXPECT_TRUE(check_of(with_marginal(0.2015, 0.203, 0.204, true)).agrees);
     EXPECT_FALSE(check_of(with_marginal(0.1960, 0.197, 0.1975, true)).agrees);
     EXPECT_FALSE(check_of(with_marginal(0.2025, 0.203, 0.204, true)).agrees);
@@ -136,15 +137,15 @@ TEST(Marginal, RecordsMayAlsoShorten) {
     Result result = with_marginal(0.2, 0.2, 0.2, true);
     result.points[0].activity.inflation = {{9, 10, 8}};  // -1 us a kernel
     const MarginalCheck check = check_of(result);
-    EXPECT_NEAR(check.ledger_ms, 0.204, 1e-9);
-    // The ledger then has 403 + 3 against 397: -9 are residual, and as large a share of the 202 us is open.
+    EXPECT_NEAR(check.breakdown_ms, 0.204, 1e-9);
+    // The time breakdown then has 403 + 3 against 397: -9 are residual, and as large a share of the 202 us is open.
     const double open = 9.0 / 397 * 0.202;
-    EXPECT_NEAR(check.ledger_low_ms, 0.202 - open, 1e-9);
-    EXPECT_NEAR(check.ledger_high_ms, 0.204 + open, 1e-9);
+    EXPECT_NEAR(check.breakdown_low_ms, 0.202 - open, 1e-9);
+    EXPECT_NEAR(check.breakdown_high_ms, 0.204 + open, 1e-9);
 }
 
 TEST(Marginal, MeetsAtTheEndsOfItsInterval) {
-    const double share_ms = check_of(with_marginal(0, 0, 0, false)).ledger_low_ms;
+    const double share_ms = check_of(with_marginal(0, 0, 0, false)).breakdown_low_ms;
     EXPECT_TRUE(check_of(with_marginal(share_ms, 0.3, 0.4, false)).agrees);
     EXPECT_TRUE(check_of(with_marginal(0.1, 0.15, share_ms, false)).agrees);
     EXPECT_FALSE(check_of(with_marginal(share_ms * 1.001, 0.3, 0.4, false)).agrees);
@@ -153,9 +154,9 @@ TEST(Marginal, MeetsAtTheEndsOfItsInterval) {
 
 TEST(Marginal, SaysByHowMuchAndWhyItDiffers) {
     EXPECT_THAT(check_of(with_marginal(0.100, 0.101, 0.102, false)).finding,
-                StartsWith("50 % less than the ledger's share: the repeated step finds its operands in the cache"));
+                StartsWith("50 % less than the breakdown's share: the repeated step finds its operands in the cache"));
     EXPECT_THAT(check_of(with_marginal(0.250, 0.2525, 0.260, false)).finding,
-                StartsWith("25 % more than the ledger's share: the repeated step evicts"));
+                StartsWith("25 % more than the breakdown's share: the repeated step evicts"));
 }
 
 TEST(Marginal, WhatTheWholeLedgerLacksWidensItsShare) {
@@ -164,27 +165,27 @@ TEST(Marginal, WhatTheWholeLedgerLacksWidensItsShare) {
     result.points[0].end_to_end->latency.summary_ms.median = 0.413;
     const double open = 10.0 / 413 * 0.202;
     MarginalCheck check = check_of(result);
-    EXPECT_NEAR(check.ledger_low_ms, 0.202 - open, 1e-9);
-    EXPECT_NEAR(check.ledger_high_ms, 0.202 + open, 1e-9);
+    EXPECT_NEAR(check.breakdown_low_ms, 0.202 - open, 1e-9);
+    EXPECT_NEAR(check.breakdown_high_ms, 0.202 + open, 1e-9);
     result.points[0].activity.unprofiled_ms = 0.403;
     check = check_of(result);
-    EXPECT_NEAR(check.ledger_low_ms, 0.202 - open, 1e-9);
-    EXPECT_NEAR(check.ledger_high_ms, 0.202 + open, 1e-9);
+    EXPECT_NEAR(check.breakdown_low_ms, 0.202 - open, 1e-9);
+    EXPECT_NEAR(check.breakdown_high_ms, 0.202 + open, 1e-9);
 }
 
 TEST(Marginal, OfAResultThatClaimsToTakeNoTimeIsFinite) {
     Result result = with_marginal(0.2, 0.2, 0.2, true);
     result.points[0].end_to_end->latency.summary_ms.median = 0;
     const MarginalCheck check = check_of(result);
-    EXPECT_TRUE(std::isfinite(check.ledger_low_ms) && std::isfinite(check.ledger_high_ms));
-    EXPECT_EQ(ledger_of(result).residual_share(), 0);
+    EXPECT_TRUE(std::isfinite(check.breakdown_low_ms) && std::isfinite(check.breakdown_high_ms));
+    EXPECT_EQ(breakdown_of(result).residual_share(), 0);
 }
 
 TEST(Marginal, OfAnOpWithoutStepsHasNoFinding) {
     Result result = with_marginal(0.2, 0.2, 0.2, false);
     result.points[0].marginal[0].op = "softmax";
     const MarginalCheck check = check_of(result);
-    EXPECT_EQ(check.ledger_ms, 0);
+    EXPECT_EQ(check.breakdown_ms, 0);
     EXPECT_FALSE(check.agrees);
     EXPECT_EQ(check.finding, "");
 }
