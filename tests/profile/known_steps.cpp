@@ -179,7 +179,7 @@ std::string account(const Explanation& explained, std::size_t step) {
     for (const LostCycles& lost : cycles.lost)
         text += fmt::format("  {} {:.3f} [{:.3f}, {:.3f}]\n", lost.reason, lost.share, lost.low, lost.high);
     for (const RoofTime& roof_time : explained.roof_times[step].work)
-        text += fmt::format("  demand of {}: {:.2f} us as it was run, {:.2f} to {:.2f}\n", roof_time.roof.ceiling,
+        text += fmt::format("  roof time at {}: {:.2f} us as it was run, {:.2f} to {:.2f}\n", roof_time.roof.ceiling,
                             roof_time.run_us.value, roof_time.run_us.low, roof_time.run_us.high);
     for (const auto& [counter, value] : facts.step->counters) text += fmt::format("  {} = {:.6g}\n", counter, value);
     return text;

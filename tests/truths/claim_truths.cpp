@@ -93,7 +93,7 @@ Planted compute_and_l2_tied(const Planter& at, const Drawn& drawn) {
     const double threads = static_cast<double>(blocks) * cuda::known::unit_threads;
     const double bytes = threads * steps * bytes_a_thread, flops = 2 * threads * steps * cuda::known::tied_fmas(rounds);
     Planted planted;
-    planted.what = fmt::format("{:.3g} FLOPs for each byte from L2: both roofs demand the same", flops / bytes);
+    planted.what = fmt::format("{:.3g} FLOPs for each byte from L2: both roof times are equal", flops / bytes);
     planted.steps = {{"tied", flops, 0, [=] { enqueue_with(rounds); }}};
     // That both bind, or that which of them does lies within the errors: neither alone.
     planted.right = {{Bound::not_identifiable, {}, "two-roofs"}, {Bound::not_identifiable, {}, "within-error"}};

@@ -107,8 +107,7 @@ Section roof_times_section(const SectionContext& context) {
     Section section{"Roof times"};
     if (!breakdown.unavailable.empty() || breakdown.end_to_end_us <= 0) return section;
     if (!breakdown.roofs_unavailable.empty()) {
-        section.add(
-            Paragraph{fmt::format("No roof demands anything: {}.", breakdown.roofs_unavailable), Tone::missing});
+        section.add(Paragraph{breakdown.roofs_unavailable, Tone::missing});
         return section;
     }
     section.add(Paragraph{

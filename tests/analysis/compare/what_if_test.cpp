@@ -112,7 +112,7 @@ TEST_F(WhatIfTest, AComputeStepScalesWithTheFlopRatio) {
         ask(measured("there", {{"dram_read", dram}, {"fp16_tensor", 4 * tensor}, {"fp32_plain", plain}}));
     EXPECT_NEAR(answer.there_ms.value, 0.020 / 4, 1e-9) << "the same share of a roof four times as high";
     EXPECT_NEAR(answer.there_ms.low, 0.020 / 4, 1e-9);
-    EXPECT_NEAR(answer.there_ms.high, 0.0025 + 0.010, 1e-9) << "2.5 us are demanded, 10 us above the demand stay";
+    EXPECT_NEAR(answer.there_ms.high, 0.0025 + 0.010, 1e-9) << "2.5 us are the roof time, 10 us above it stay";
     EXPECT_EQ(answer.steps[0].ceiling_there, "fp16_tensor");
 }
 

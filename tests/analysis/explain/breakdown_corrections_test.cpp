@@ -159,7 +159,7 @@ TEST(Marginal, SaysByHowMuchAndWhyItDiffers) {
                 StartsWith("25 % more than the breakdown's share: the repeated step evicts"));
 }
 
-TEST(Marginal, WhatTheWholeLedgerLacksWidensItsShare) {
+TEST(Marginal, WhatTheWholeBreakdownLacksWidensItsShare) {
     // End to end takes 413 us, of which 10 are residual, and in the second half 10 are drift.
     Result result = with_marginal(0.2, 0.2, 0.2, false);
     result.points[0].end_to_end->latency.summary_ms.median = 0.413;

@@ -61,7 +61,7 @@ TEST(Terminal, ShowsKernelsAndCountersOrWhyThereAreNone) {
     EXPECT_THAT(without, Not(HasSubstr("What the hardware did")));
 }
 
-TEST(Terminal, GivesTheAnswerAndALedgerThatAddsUp) {
+TEST(Terminal, GivesTheAnswerAndABreakdownThatAddsUp) {
     Result profiled = example::profiled_result();
     profiled.points.resize(1);
     const std::string text = write_terminal(profiled, 120);

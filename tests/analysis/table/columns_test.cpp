@@ -409,11 +409,11 @@ TEST(PointRoofs, AreTheDemandOverTheTimeAndItsLargestPart) {
     TimeBreakdown breakdown;
     EXPECT_FALSE(roof_share(breakdown)) << "nothing was timed";
     breakdown.end_to_end_us = 10;
-    EXPECT_EQ(binding_roof(breakdown), "") << "nothing is demanded";
+    EXPECT_EQ(binding_roof(breakdown), "") << "there is no roof time";
     breakdown.roof_times.useful_us = 8;
     breakdown.roof_times.by_roof = {{"DRAM", false, Interval::exactly(5)}, {"tensor pipe", true, Interval::exactly(9)}};
     EXPECT_DOUBLE_EQ(roof_share(breakdown).value(), 0.8);
-    EXPECT_EQ(binding_roof(breakdown), "DRAM") << "a unit's busy time is no roof's demand";
+    EXPECT_EQ(binding_roof(breakdown), "DRAM") << "a unit's busy time is no roof time";
     breakdown.unavailable = "the point was not timed";
     EXPECT_FALSE(roof_share(breakdown));
     EXPECT_EQ(binding_roof(breakdown), "");
