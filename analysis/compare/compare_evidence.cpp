@@ -61,7 +61,8 @@ std::string naive_judged(const Interval& times, const RatioTest& test) {
         return fmt::format("Bandwidth {} {}; the FLOP/s are unknown, so that alone is no evidence.",
                            test.fits_bandwidth ? "fits" : "does not fit", factor);
     if (test.fits_bandwidth && test.fits_flops)
-        return fmt::format("Both fit {}: that bandwidth fits is no evidence.", factor);
+        return fmt::format("Both fit {} of the times' interval, so this test cannot tell bandwidth from FLOP/s.",
+                           factor);
     if (test.fit == Fit::neither) return fmt::format("Neither fits {}{}.", factor, beyond(times, test));
     const char *fits = test.fits_bandwidth ? "bandwidth" : "FLOP/s",
                *other = test.fits_bandwidth ? "FLOP/s" : "bandwidth";

@@ -26,7 +26,7 @@ namespace {
 std::string first_sentence(const Point& point, const TimeBreakdown& breakdown) {
     const TimeUnit unit = time_unit(breakdown.end_to_end_us * 1e-3);
     return fmt::format(
-        "{} takes {} {} on this {}; steps, gaps and the correction for recording come to it within {:.1f} %{}.",
+        "{} takes {} {} on this {}; its steps, gaps and the correction for recording add up to that within {:.1f} %{}.",
         sentence_name(point), significant(breakdown.end_to_end_us * 1e-3 * unit.per_ms), unit.name,
         point.backend() == "cuda" ? "GPU" : "CPU", breakdown.unexplained_share() * 100,
         breakdown.closes() ? "" : fmt::format(", where {} is the goal", percent(closing_tolerance)));
@@ -91,7 +91,8 @@ std::string second_sentence(const Explanation& explanation) {
     constexpr double many_tied = 0.20;  // a part of the time
     if (const double tied = breakdown.roof_times.tied_us / breakdown.end_to_end_us;
         verdict.bound == Bound::not_identifiable && tied >= many_tied)
-        roof_time += fmt::format(", and in steps with {} of the time two roof times are equal", percent(tied));
+        roof_time += fmt::format(
+            ", and in steps with {} of the time the two longest roof times are too close to tell apart", percent(tied));
     const std::string dram = dram_text(explanation);
     std::string rejected;
     for (const Hypothesis& hypothesis : verdict.hypotheses)

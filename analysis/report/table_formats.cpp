@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "analysis/report/markdown_text.h"
 #include "analysis/report/writers.h"
 #include "analysis/table/table.h"
 
@@ -32,11 +33,15 @@ Table aligned(const QueriedTable& table) {
 }
 
 std::string write_markdown(const QueriedTable& table) {
-    std::string text = markdown_line(cells(table, [](const Column& column) { return column.header; }));
-    text += '|';
-    for (const Column& column : table.columns) text += column.align == Align::right ? "---:|" : "---|";
-    text += '\n';
-    for (const TableRow& row : table.rows) text += markdown_line(shown_cells(table, row));
+    std::string text = markdown_row(cells(table, [](const Column& column) { return markdown_text(column.header); }));
+    std::vector<Align> aligned;
+    for (const Column& column : table.columns) aligned.push_back(column.align);
+    text += markdown_rule(aligned);
+    for (const TableRow& row : table.rows)
+        text += markdown_row(cells(table, [&](const Column& column) {
+            const std::string cell = shown(column, column.value(row));
+            return column.align == Align::right ? cell : markdown_text(cell);
+        }));
     return text;
 }
 

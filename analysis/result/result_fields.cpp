@@ -354,7 +354,7 @@ const Object object<EndToEnd> = Object(
 
 template <>
 const Object object<Point> = Object(
-    "point", "What was run at one value on each of its axes, and each repeat of it",
+    "point", "One combination of values on the axes, run, skipped or failed; each repeat is a point of its own",
     axes_between("model", "batch", &Point::axes),
     Field("batch_is_max", &Point::batch_is_max, {.since = 4},
           "Asked for as max: the largest that fits, proved by running it"),

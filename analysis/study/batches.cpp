@@ -45,8 +45,8 @@ std::string turn_text(const StudyPoints& points, const std::vector<StudyRow>& ro
         return fmt::format("Up to batch {} it is {}; from batch {} on it is bound by a roof: {}.", batch(before),
                            text(before), batch(behind), text(behind));
     if (behind != rows.end())
-        return fmt::format("From batch {} on, the smallest of which this is known, it is bound by a roof: {}.",
-                           batch(behind), text(behind));
+        return fmt::format("Batch {} is the smallest that is known to be bound by a roof: {}.", batch(behind),
+                           text(behind));
     if (before != behind)
         return fmt::format("It is not known to be bound by a roof at any of these batches; at batch {} it is {}.",
                            batch(before), text(before));

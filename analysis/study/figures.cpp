@@ -20,9 +20,9 @@ std::string text_of(const Interval& figure, bool has_interval, std::string_view 
     const std::string suffix = unit.empty() ? "" : fmt::format(" {}", unit);
     std::string text = fmt::format("{:.{}f}{}", figure.value, decimals, suffix);
     if (figure.low == figure.high) return text;
-    return text + (has_interval
-                       ? fmt::format(" [{:.{}f}, {:.{}f}]", figure.low, decimals, figure.high, decimals)
-                       : fmt::format(" (range {:.{}f} to {:.{}f})", figure.low, decimals, figure.high, decimals));
+    return text + (has_interval ? fmt::format(" [{:.{}f}, {:.{}f}]", figure.low, decimals, figure.high, decimals)
+                                : fmt::format(" ({:.{}f} to {:.{}f} at the extremes)", figure.low, decimals,
+                                              figure.high, decimals));
 }
 
 StudyFigure study_figure(std::string quantity, std::vector<std::size_t> points, const Interval& value,

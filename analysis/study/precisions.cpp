@@ -67,8 +67,8 @@ StudyAnswer answer_precision(const StudyPoints& points, Study& study) {
                 const StudyFigure higher = roof_ratio(*own, slow.index, *roof, index);
                 row.roof_ratio = higher.value.value;
                 const bool sees_less = higher.value.low > 1 && speed_up.value.high < higher.value.low;
-                sentence += told("; its measured roof for products is {} times as high{}", higher,
-                                 sees_less ? ", more than the model gains" : "");
+                sentence += told("; its measured peak for matrix products is {} times as high{}", higher,
+                                 sees_less ? ", so the model gains less" : "");
             }
             answer.findings.push_back(sentence += {fmt::format(" ({}).", row.executed)});
         }

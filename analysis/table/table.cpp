@@ -102,19 +102,6 @@ std::string Table::text(std::size_t indent, std::size_t width) const {
     return result;
 }
 
-std::string markdown_line(const std::vector<std::string>& cells) {
-    std::string text = "|";
-    for (const std::string& cell : cells) {
-        text += ' ';
-        for (const char c : cell) {
-            if (c == '|') text += '\\';
-            text += c;
-        }
-        text += " |";
-    }
-    return text + '\n';
-}
-
 std::string shorten(const std::string& text, std::size_t width) {
     if (display_width(text) <= width) return text;
     const std::size_t kept = width - 2;

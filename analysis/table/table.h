@@ -42,9 +42,6 @@ class Table {
     std::vector<std::vector<std::string>> rows_;
 };
 
-/// A row of a table in Markdown, with every | in a cell escaped.
-std::string markdown_line(const std::vector<std::string>& cells);
-
 /// At most `width` characters: the middle is replaced by ".." since both ends of a kernel's name tell kernels apart.
 std::string shorten(const std::string& text, std::size_t width);
 

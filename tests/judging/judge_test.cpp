@@ -21,6 +21,7 @@ KnownResult said(Bound bound, std::string level, std::string rule) {
     known.result->points.emplace_back().steps.emplace_back();
     Explanation& explained = known.explained;
     explained.facts.steps.emplace_back().step = &known.result->points[0].steps[0];
+    explained.roof_times.emplace_back();
     explained.cycles.steps.emplace_back();
     Verdict& verdict = explained.verdicts.steps.emplace_back();
     verdict.bound = explained.verdicts.model.bound = bound;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 #include <stdexcept>
 #include <utility>
 
@@ -149,7 +150,9 @@ std::string report_title(const Result& result) {
     for (const Point& point : result.points)
         if (std::ranges::find(models, point.model()) == models.end()) models.push_back(point.model());
     std::string names;
-    for (const std::string& model : models) names += (names.empty() ? "" : ", ") + model;
+    constexpr std::size_t most_names = 3;
+    for (const std::string& model : models | std::views::take(most_names)) names += (names.empty() ? "" : ", ") + model;
+    if (models.size() > most_names) names += fmt::format(" and {} more", models.size() - most_names);
     const Environment& environment = result.environment;
     const auto on_gpu = [](const Point& point) { return point.backend() == "cuda"; };
     const bool is_gpu = environment.gpu && std::ranges::any_of(result.points, on_gpu);
@@ -162,7 +165,11 @@ std::string origin_text(const Quantity& quantity) {
     return quantity.value ? std::string(name(quantity.origin)) : "unavailable: no reason recorded";
 }
 
-std::string fixed(double value, int decimals) { return fmt::format("{:.{}f}", value, decimals); }
+std::string fixed(double value, int decimals) {
+    const std::string text = fmt::format("{:.{}f}", value, decimals);
+    // What rounds to zero has no sign.
+    return text.starts_with('-') && text.find_first_not_of("-0.") == text.npos ? text.substr(1) : text;
+}
 
 std::string time_text(double us) {
     const TimeUnit unit = time_unit(us * 1e-3);

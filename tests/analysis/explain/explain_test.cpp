@@ -26,7 +26,7 @@ TEST(Answer, SaysHowLongWhatBindsAndWhatWouldChangeIt) {
     ASSERT_EQ(answer.size(), 3);
     EXPECT_EQ(
         answer[0],
-        "made up at batch 1, sequence length 64, fp32 takes 1.00 ms on this GPU; steps, gaps and the correction for recording come to it within 0.0 %.");
+        "made up at batch 1, sequence length 64, fp32 takes 1.00 ms on this GPU; its steps, gaps and the correction for recording add up to that within 0.0 %.");
     EXPECT_EQ(
         answer[1],
         "It is bandwidth-bound (DRAM); not compute-bound, not latency-bound, not launch-bound, not occupancy-limited: 100 % of the steps' time is bandwidth-bound; at the roofs the work would take 80 % of the time; its DRAM traffic (measured) takes 80 % of the time at full bandwidth.");
@@ -39,7 +39,7 @@ TEST(Answer, SaysThatRoofsTieWhereThatLeavesItUntold) {
     EXPECT_THAT(
         answer_of({tied})[1],
         HasSubstr(
-            "at the roofs the work would take 70 % of the time, and in steps with 100 % of the time two roof times are equal"));
+            "at the roofs the work would take 70 % of the time, and in steps with 100 % of the time the two longest roof times are too close to tell apart"));
     Step apart = tied;
     apart.compute = 0.8;
     EXPECT_THAT(answer_of({apart})[1], testing::Not(HasSubstr("tie")));
@@ -51,7 +51,7 @@ TEST(Answer, SaysThatRoofsTieFromAFifthOfTheTimeOn) {
                           {.us = 40, .compute = 0.9, .issue = 0.9},
                           {.us = 60 - tied_us, .dram = 0.9}})[1];
     };
-    EXPECT_THAT(second(20.5), HasSubstr("of the time two roof times are equal"));
+    EXPECT_THAT(second(20.5), HasSubstr("of the time the two longest roof times are too close to tell apart"));
     EXPECT_THAT(second(19.5), testing::Not(HasSubstr("tie")));
 }
 

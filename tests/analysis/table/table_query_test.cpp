@@ -341,14 +341,14 @@ TEST(TableWidth, IsKeptByShorteningNamesInTheMiddleNeverNumbers) {
     EXPECT_THAT(write_table(table, TableFormat::space, 100), HasSubstr("  algo 66, til.. cluster 2x1  "));
 }
 
-TEST(TableFormats, MarkdownEscapesBars) {
+TEST(TableFormats, NamesStayTextInMarkdown) {
     Result result = example::short_result();
     result.points.resize(1);
     result.points[0].steps.resize(1);
-    result.points[0].steps[0].implementation = "a|b";
+    result.points[0].steps[0].implementation = "a|b<i>";
     const std::vector<ResultFile> list = files(std::move(result));
     EXPECT_EQ(write_table(query_table(list, by("step", {"kernel", "idx"})), TableFormat::markdown),
-              "| kernel | idx |\n|---|---:|\n| a\\|b | 0 |\n");
+              "| kernel | idx |\n|---|---:|\n| a&#124;b&#60;i> | 0 |\n");
 }
 
 TEST(TableFormats, JsonIsNullWhereTheTableIsNaAndKeepsFullPrecision) {
