@@ -31,3 +31,7 @@ kbench_add_report_asset(script ${report_scripts})
 set(report_assets ${CMAKE_BINARY_DIR}/generated/analysis/report_assets.s)
 file(CONFIGURE OUTPUT ${report_assets} CONTENT "${report_assembly}" @ONLY)
 set_source_files_properties(${report_assets} PROPERTIES OBJECT_DEPENDS "${report_files};${KBENCH_PLOTLY}")
+# clang's assembler warns of every option that it does not use.
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    set_source_files_properties(${report_assets} PROPERTIES COMPILE_OPTIONS -Wno-unused-command-line-argument)
+endif()

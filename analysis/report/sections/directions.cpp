@@ -231,7 +231,8 @@ Section directions_section(const ExplainedResult& explained, std::size_t index, 
     if (directions.empty()) return section;
     const std::string largest = largest_text(explained, explained.points()[index]);
     const auto add_largest = [&] {
-        if (!largest.empty()) section.add(Paragraph{fmt::format("Largest batch by direction: {}.", largest)});
+        if (!largest.empty())
+            section.add(Paragraph{fmt::format("Largest batch whose planned memory fits, by direction: {}.", largest)});
     };
     if (!directions.unavailable.empty()) {
         section.add(Paragraph{directions.unavailable, Tone::missing});

@@ -71,10 +71,9 @@ Rows latency_rows(const Point& point) {
 std::string not_converged(const EndToEnd& times) {
     if (times.converged) return {};
     const double ci = times.latency.summary_ms.relative_ci();
-    const std::string reached = std::isfinite(ci)
-                                    ? fmt::format("the median's interval was still +-{:.2f} %", 100 * ci)
-                                    : fmt::format("{:.0f} independent samples are too few for an interval",
-                                                  times.latency.summary_ms.independent);
+    const std::string reached = std::isfinite(ci) ? fmt::format("the median's interval was still +-{:.2f} %", 100 * ci)
+                                                  : fmt::format("too few independent samples, {:.0f}, for an interval",
+                                                                times.latency.summary_ms.independent);
     return fmt::format("Not converged: {} when the time budget ended.", reached);
 }
 

@@ -398,7 +398,9 @@ TEST(Directions, TellTheLargestBatchOfEach) {
     Result result = planted(gelu(400));
     EXPECT_THAT(write_markdown(result), Not(HasSubstr("Largest batch")));
     result.points[0].largest_batches = {{"fwd", 300, 100000000000, false}, {"train", 0, 100000000000, false}};
-    EXPECT_THAT(write_markdown(result), HasSubstr("Largest batch by direction: fwd 300, train not even 1, in 100 GB."));
+    EXPECT_THAT(
+        write_markdown(result),
+        HasSubstr("Largest batch whose planned memory fits, by direction: fwd 300, train not even 1, in 100 GB."));
 }
 
 TEST(Directions, WithoutTimesAreUnavailable) {
