@@ -17,7 +17,7 @@ struct Sum {
     double time_us = 0, flops = 0;
     std::array<double, std::size(levels)> bytes{};  ///< by level; 0: not known
     double unfused_bytes = 0;
-    bool counted = true;  ///< DRAM bytes are counted, so that the unfused traffic are a mark of their own
+    bool counted = true;  ///< DRAM bytes are counted, so that the unfused traffic is a mark of its own
     double compute_us = 0;
     std::map<std::string, double> unit_us;  ///< ceiling of a unit: its roof time
 

@@ -42,10 +42,10 @@ int train_command(const std::vector<std::string>& arguments, const std::string& 
 int ceilings_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int doctor_command(const std::vector<std::string>& arguments, const std::string& command_line);
 
-/// A report that is a file: its word in --format, its name, who writes it.
+/// A report that is a file: its word in --format, its name, who writes it. `full` is report_of(explained).
 struct ReportFormat {
     std::string_view name, file;
-    std::string (*write)(const ExplainedResult& explained);
+    std::string (*write)(const ExplainedResult& explained, const Document& full);
 };
 std::span<const ReportFormat> report_formats();
 /// Throws UsageError where a report of `format`, "all" or a word of one, stands in `directory` and is of none of

@@ -9,6 +9,7 @@
 #include "analysis/compare/what_if.h"
 #include "analysis/report/markdown_text.h"
 #include "analysis/report/render/render.h"
+#include "analysis/report/sections/sections.h"
 #include "analysis/report/what_if.h"
 #include "analysis/report/writers.h"
 #include "analysis/result/match.h"
@@ -87,9 +88,10 @@ std::string expectations(const ExplainedResult& explained, const std::string& ta
 // Every report that is a file: `kbench run` and `kbench report` write these. Another one is another row.
 std::span<const ReportFormat> report_formats() {
     static constexpr ReportFormat table[] = {
-        {"html", "report.html", write_html},
-        {"md", "report.md", write_markdown},
-        {"trace", "trace.json", write_trace},
+        {"html", "report.html", [](const ExplainedResult&, const Document& full) { return render_html(full); }},
+        {"md", "report.md", [](const ExplainedResult&, const Document& full) { return render_markdown(full); }},
+        {"trace", "trace.json",
+         [](const ExplainedResult& explained, const Document&) { return write_trace(explained); }},
     };
     return table;
 }
@@ -108,8 +110,9 @@ void refuse_other_reports(const fs::path& directory, std::span<const Environment
 }
 
 void write_reports(const fs::path& directory, const ExplainedResult& explained) {
+    const Document full = report_of(explained);
     for (const ReportFormat& format : report_formats())
-        write_file_atomically(directory / format.file, format.write(explained));
+        write_file_atomically(directory / format.file, format.write(explained, full));
 }
 
 int tell_impossible(std::span<const std::string> figures, const std::string& path) {
@@ -144,9 +147,10 @@ int report_command(const std::vector<std::string>& arguments, const std::string&
         throw UsageError(
             fmt::format("--out {}: holds another {}; choose another directory", request.out, held.filename().string()));
     refuse_other_reports(directory, {&file.result.environment, 1}, request.format);
+    const Document full = report_of(explained);
     for (const ReportFormat& format : report_formats()) {
         if (request.format != "all" && request.format != format.name) continue;
-        write_file_atomically(directory / format.file, format.write(explained));
+        write_file_atomically(directory / format.file, format.write(explained, full));
         say("wrote {}\n", (directory / format.file).string());
     }
     return exit_code;

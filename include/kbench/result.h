@@ -227,7 +227,7 @@ struct Point {
     std::vector<LargestBatch> largest_batches;  ///< none for a single op, and in files without them
     Cost cost;  ///< sum over the steps without FLOPs of recomputed ones; its bytes are the unfused traffic
     /// Weights, inputs and outputs of the timed part, once each; what a backward reads of its forward is an input.
-    /// Nothing for a single op, whose unfused traffic are the least, and in files without it.
+    /// Nothing for a single op, whose unfused traffic is the same, and in files without it.
     std::optional<double> compulsory_bytes;
     double padding_flops = 0;
     /// FLOPs of steps that recompute results of the forward; not in cost. Nothing where no step does.

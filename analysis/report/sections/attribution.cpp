@@ -39,7 +39,7 @@ void add_charts(Section& section, const Attribution& attribution) {
     constexpr auto role = +[](const RoleTraffic& traffic) { return std::string(title(traffic.role)); };
     constexpr auto level = +[](const LevelTraffic& traffic) { return std::string(name(traffic.level)); };
     section.add(pair_chart("DRAM bytes by role, GB",
-                           attribution.counted ? "unfused traffic are derived, the others measured by counters"
+                           attribution.counted ? "unfused traffic is derived, the others measured by counters"
                                                : "derived from the cost model: no counters",
                            "GB", attribution.roles, role, 1e-9,
                            {{"unfused", &RoleTraffic::unfused_bytes}, {"attributed", &RoleTraffic::attributed_bytes}}));

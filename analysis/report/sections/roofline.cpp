@@ -54,7 +54,7 @@ RooflineChart chart_of(const Point& point, const Explanation& explanation) {
             if (step != nullptr) drawn.key = found->second;
         }
     }
-    // Where no bytes were counted unfused traffic are all there is.
+    // Where no bytes were counted, unfused traffic is all there is.
     const auto unfused = std::ranges::find(chart.shapes, unfused_shape);
     if (unfused != chart.shapes.end() && std::ranges::find(chart.shapes, name(Level::dram)) != chart.shapes.end())
         chart.hidden_shapes.push_back(static_cast<std::size_t>(unfused - chart.shapes.begin()));

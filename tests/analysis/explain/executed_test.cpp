@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/analysis/facts/counted.h"
+
 namespace kbench {
 namespace {
-
-using Counted = std::map<std::string, double>;
 
 StepResult counted(Precision precision, Counted counters, double matrix_flops = 0) {
     StepResult step;
@@ -15,17 +15,6 @@ StepResult counted(Precision precision, Counted counters, double matrix_flops = 
     step.counters = std::move(counters);
     step.matrix_flops = matrix_flops;
     return step;
-}
-
-const Counted no_tensor_ops{
-    {"tensor_fp16_ops", 0}, {"tensor_bf16_ops", 0}, {"tensor_tf32_ops", 0}, {"tensor_fp64_ops", 0}};
-const Counted plain{{"sass_fadd", 1},   {"sass_fmul", 20},  {"sass_ffma", 300}, {"sass_dadd", 1e3}, {"sass_dmul", 2e4},
-                    {"sass_dfma", 3e5}, {"sass_hadd", 1e6}, {"sass_hmul", 2e7}, {"sass_hfma", 3e8}};
-
-/// `first`, and of `second` what it lacks.
-Counted both(Counted first, const Counted& second) {
-    first.insert(second.begin(), second.end());
-    return first;
 }
 
 std::string mismatch(const StepResult& step) { return executed_mismatch(step).value_or("none"); }

@@ -196,8 +196,7 @@ TEST(Measure, ConditionsAreThoseOfTheSamplesAndNotOfTheWarmUp) {
     EXPECT_THAT(conditions.throttle_reasons, IsEmpty());
     for (const ConditionReading& reading : conditions.readings) EXPECT_EQ(reading.power_w, 650) << reading.at_s;
     EXPECT_NEAR(conditions.power_w.value.value(), 700, 35) << "the counter's";
-    // Between reading the counter and reading the clock a busy host may run something else.
-    EXPECT_NEAR(conditions.energy_j.value.value() / (700 * conditions.readings.back().at_s), 1, 0.25);
+    EXPECT_NEAR(conditions.energy_j.value.value(), 700 * conditions.readings.back().at_s, 20);
     EXPECT_LT(conditions.readings.back().at_s, 1) << "since the first sample began";
     ASSERT_FALSE(conditions.blocks.empty());
     for (const ConditionBlock& block : conditions.blocks) EXPECT_EQ(block.sm_clock_mhz.value_or(1700), 1700);
