@@ -9,6 +9,7 @@ namespace {
 constexpr std::string_view limiter_words[] = {"registers", "shared memory", "warps", "blocks", "barriers"};
 constexpr std::string_view timed_directions[] = {"fwd", "bwd", "train"};
 constexpr std::string_view study_tasks[] = {"bottlenecks", "batch", "precision", "directions"};
+constexpr std::string_view thief_kinds[] = {"nothing", "compute", "dram", "l2"};
 
 }  // namespace
 
@@ -255,6 +256,52 @@ const Object object<SmScaling> = Object("sm_scaling", "Time against SMs: what ta
                                         Field("runs", &SmScaling::runs, "All, 3/4, 1/2 and 1/4 of the SMs"));
 
 template <>
+const Object object<SizeTime> =
+    Object("size_time", "A step's time at one size, measured alone",
+           Field("factor", &SizeTime::factor, {.least = 1}, "Of the size that grew: 1, 2, 4"),
+           Field("work_flops", &SizeTime::work_flops, {.least = 0}, "The cost model's at that size"),
+           Field("shape", &SizeTime::shape), Field("implementation", &SizeTime::implementation),
+           Field("us", &SizeTime::us, "One run of the step, without a profiler"),
+           Field("sm_clock_mhz", &SizeTime::sm_clock_mhz, "The SM's own meanwhile"));
+
+template <>
+const Object object<SizeScaling> =
+    Object("size_scaling", "Time against size: steps that are alike, larger, with the same algorithm",
+           Field("steps", &SizeScaling::steps, {.least = 0}, "Positions of the steps that are alike"),
+           Field("axis", &SizeScaling::axis, "Which size grew: k, seq, rows, time_steps"),
+           Field("unavailable", &SizeScaling::unavailable, "Why there are no times; empty when there are"),
+           Field("times", &SizeScaling::times, "Smallest first; the first is the step's own size"));
+
+template <>
+const Object object<ThiefRun> =
+    Object("thief_run", "The same work while a thief on other SMs takes a part of what all of them share",
+           Field("takes", &ThiefRun::takes, {.words = thief_kinds}),
+           Field("multiprocessors", &ThiefRun::multiprocessors, "The work's own, or a CPU's cores"),
+           Field("share", &ThiefRun::share, {.least = 0}, "Of the roof of what it takes, by its own count"),
+           Field("sm_clock_mhz", &ThiefRun::sm_clock_mhz, "Of the work's SMs meanwhile"),
+           Field("launches", &ThiefRun::launches),
+           Field("latency_ms", &ThiefRun::latency_ms, {.least = 0}, "One launch, median"),
+           Field("step_us", &ThiefRun::step_us, {.least = 0}, "By step, median; 0 where none was recorded"),
+           Field("step_low_us", &ThiefRun::step_low_us, {.least = 0}, "Lower ends of their 95 % intervals"),
+           Field("step_high_us", &ThiefRun::step_high_us, {.least = 0}, "Upper ends"));
+
+template <>
+const Object object<BandwidthTheft> =
+    Object("bandwidth_theft", "Time against bandwidth: what taking DRAM's or L2's away does to every step",
+           Field("unavailable", &BandwidthTheft::unavailable, "Why there is none; empty when there is one"),
+           Field("runs", &BandwidthTheft::runs, "First the work alone; all on as many SMs"));
+
+template <>
+const Object object<GraphClock> =
+    Object("graph_clock", "The SM's clock inside the graph, read between steps of graphs that are not timed",
+           Field("unavailable", &GraphClock::unavailable, "Why there is none; empty when there is one"),
+           Field("graphs", &GraphClock::graphs, "Between which the places were spread"),
+           Field("places", &GraphClock::places, "In which the clock was read, in all graphs"),
+           Field("cost_us", &GraphClock::cost_us, "What reading at one place adds to a graph"),
+           Field("step_mhz", &GraphClock::step_mhz, {.least = 0},
+                 "By step; those that share an interval have its mean; 0: not read"));
+
+template <>
 const Object object<StepPhase> = Object("step_phase", "Cycles of one time step in a part of it, over the blocks",
                                         Field("name", &StepPhase::name),
                                         Field("median_cycles", &StepPhase::median_cycles, {.least = 0}),
@@ -378,6 +425,12 @@ const Object object<Point> = Object(
     Field("activity", &Point::activity, {.since = 2}), Field("counters", &Point::counters, {.since = 2}),
     Field("sm_scaling", &Point::sm_scaling, {.optional = 6},
           "The same work on some of the GPU's SMs, every kernel recorded; missing where it was not asked for"),
+    Field("size_scaling", &Point::size_scaling, {.optional = 6},
+          "Steps alone, at one, two and four times one of their sizes; missing where it was not asked for"),
+    Field("theft", &Point::theft, {.optional = 6},
+          "The same work while a thief takes bandwidth; missing where it was not asked for"),
+    Field("graph_clock", &Point::graph_clock, {.optional = 6},
+          "The SM's clock by step; missing where it was not asked for"),
     Field("steps", &Point::steps),
     Field("marginal", &Point::marginal, {.since = 3},
           "By op kind: the forward with each of its steps run twice, less the plain forward"),

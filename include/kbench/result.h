@@ -167,6 +167,55 @@ struct SmScaling {
     std::vector<SmCountRun> runs;  ///< most SMs first: as many as in the timing run
 };
 
+/// A step's time at one size, measured alone: the same work again and again in a graph, on operands that rotate so that
+/// weights come from DRAM.
+struct SizeTime {
+    double factor = 1;           ///< of the size that grew: 1, 2, 4
+    double work_flops = 0;       ///< the cost model's at that size
+    std::string shape;           ///< as StepResult::shape
+    std::string implementation;  ///< as StepResult::implementation, which is the same at every size
+    Summary us;                  ///< one run of the step, without a profiler
+    Quantity sm_clock_mhz;       ///< the SM's own clock meanwhile
+};
+
+/// Time against size: steps that are alike, at one, two and four times one of their sizes with the same algorithm. What
+/// grows with the size is the main loop's, what does not is a fixed time of the kernel.
+struct SizeScaling {
+    std::vector<int> steps;       ///< positions in Point::steps of those that are alike
+    std::string axis;             ///< which size grew: "k", "seq", "rows", "time_steps"
+    std::string unavailable;      ///< why there are no times; empty when there are
+    std::vector<SizeTime> times;  ///< smallest first; the first is the step's own size
+};
+
+/// The same forward on a part of the GPU's SMs (a CPU's cores), while a thief on the others takes a part of what all of
+/// them share.
+struct ThiefRun {
+    std::string takes;        ///< "nothing", "compute", "dram", "l2"
+    int multiprocessors = 0;  ///< the forward's SMs, or cores; the thief has the others
+    double share = 0;         ///< of the roof of what it takes, that it took meanwhile, by its own count
+    Quantity sm_clock_mhz;    ///< the forward's SMs' meanwhile
+    int launches = 0;
+    double latency_ms = 0;  ///< median time of one launch, by events
+    /// As in SmCountRun: each step's time, the launches' median and its interval; 0 where no kernel was recorded.
+    std::vector<double> step_us, step_low_us, step_high_us;
+};
+
+/// Time against bandwidth: how much each step slows down as DRAM's or L2's bandwidth is taken away. A thief that only
+/// computes, or idle SMs, show what power, clock and missing SMs do without that.
+struct BandwidthTheft {
+    std::string unavailable;     ///< why there is none; empty when there is one
+    std::vector<ThiefRun> runs;  ///< first the forward alone on its SMs; all on as many
+};
+
+/// The SM's clock inside the graph, read by clock64 and globaltimer between steps of graphs that are not timed.
+struct GraphClock {
+    std::string unavailable;       ///< why there is none; empty when there is one
+    int graphs = 0;                ///< between which the places were spread
+    int places = 0;                ///< in which the clock was read in all of them
+    double cost_us = 0;            ///< what reading at one place adds to a graph
+    std::vector<double> step_mhz;  ///< by step; those that share an interval have its mean; 0: not read
+};
+
 /// What the steps of one op kind add to the end-to-end time, measured without a profiler: a forward that runs each of
 /// these steps twice in a row, minus the plain forward next to it.
 struct MarginalCost {
@@ -237,7 +286,10 @@ struct Point {
     Conditions conditions;
     ActivityRun activity;
     CounterRun counters;
-    std::optional<SmScaling> sm_scaling;  ///< none on a CPU, where it was not asked for, and in files without it
+    std::optional<SmScaling> sm_scaling;    ///< none on a CPU, where it was not asked for, and in files without it
+    std::vector<SizeScaling> size_scaling;  ///< largest share of the time first; none where it was not asked for
+    std::optional<BandwidthTheft> theft;    ///< none where it was not asked for, and in files without it
+    std::optional<GraphClock> graph_clock;  ///< none on a CPU, where it was not asked for, and in files without it
     std::vector<StepResult> steps;
     std::vector<MarginalCost> marginal;  ///< by op kind; none where it was not measured
     /// Time of an empty interval between two marks of the step run. Every step's time already has it subtracted.
