@@ -94,6 +94,26 @@ void find_roof_times(Findings& found, const PointFacts& facts, std::span<const S
                         100 * share, suspects_of(*facts.point)));
 }
 
+/// So few SMs compute no faster than their part of the roof, at whatever clock they run: the roof's is the highest.
+void find_few_sms(Findings& found, const PointFacts& facts, std::span<const StepRoofTimes> roof_times) {
+    for (const SmTimes& times : facts.sm_times) {
+        const double part = static_cast<double>(times.multiprocessors) / facts.sm_times.front().multiprocessors;
+        double least_us = 0, took_us = 0;
+        for (std::size_t i = 0; i < roof_times.size(); ++i) {
+            took_us += times.step_us[i].value;
+            const RoofTime* unit = roof_times[i].at(std::nullopt);
+            if (unit != nullptr && times.step_us[i].value > 0)
+                least_us += unit->us * facts.steps[i].executed_over_useful() / part;
+        }
+        if (took_us <= 0 || least_us <= impossible_share * took_us) continue;
+        found.push_back(fmt::format(
+            "on {} of {} SMs the FLOPs need {:.0f} % of the time at the roofs of so many; suspect the number of SMs that ran them, then {}",
+            times.multiprocessors, facts.sm_times.front().multiprocessors, 100 * least_us / took_us,
+            suspects_of(*facts.point)));
+        return;  // fewer would say no more
+    }
+}
+
 void find_counters(Findings& found, const PointFacts& facts) {
     for (const StepFacts& step : facts.steps) {
         const auto &ipc = step.counters.ipc, &active = step.counters.sm_cycles_active,
@@ -149,6 +169,7 @@ std::vector<std::string> impossible_figures(const Result& result, const PointFac
     find_verification(found, point);
     find_times(found, point);
     find_roof_times(found, facts, roof_times);
+    find_few_sms(found, facts, roof_times);
     find_counters(found, facts);
     find_roofs(found, facts.roofs);
     find_device(found, result, point);

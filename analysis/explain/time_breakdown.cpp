@@ -50,26 +50,38 @@ struct Accounts {
     }
 };
 
-/// How a second run of the same step can cost something else than the first.
-std::string explain_difference(const MarginalCheck& check) {
-    const double percent = (check.marginal_ms / check.breakdown_ms - 1) * 100;
-    return percent < 0
-               ? fmt::format(
-                     "{:.0f} % less than the breakdown's share: the repeated step finds its operands in the cache, or overlaps with its neighbours",
-                     -percent)
-               : fmt::format(
-                     "{:.0f} % more than the breakdown's share: the repeated step evicts from the cache what the next one reads, or loses an overlap",
-                     percent);
+/// How a second run of the same step can cost something else than the first. `dram_share`: what the steps' DRAM traffic
+/// takes at full bandwidth, a part of the breakdown's share. A cache that spares all of it hardly saves twice as much.
+std::string explain_difference(const MarginalCheck& check, std::optional<double> dram_share) {
+    constexpr double most_of_latency = 2;
+    const double difference = check.marginal_ms / check.breakdown_ms - 1, percent = std::abs(difference) * 100;
+    if (difference >= 0)
+        return fmt::format(
+            "{:.0f} % more than the breakdown's share: the repeated step evicts from the cache what the next one reads, or loses an overlap",
+            percent);
+    if (dram_share && -difference > most_of_latency * *dram_share + closing_tolerance)
+        return fmt::format(
+            "{:.0f} % less than the breakdown's share: more than a warm cache can save, as DRAM traffic at full bandwidth is {:.0f} % of that. Their recorded time is too long, or they overlap with their neighbours",
+            percent, 100 * *dram_share);
+    return fmt::format(
+        "{:.0f} % less than the breakdown's share: the repeated step finds its operands in the cache, or overlaps with its neighbours",
+        percent);
 }
 
-std::vector<MarginalCheck> check_marginal(const PointFacts& facts, const TimeBreakdown& breakdown) {
+std::vector<MarginalCheck> check_marginal(const PointFacts& facts, std::span<const StepRoofTimes> roof_times,
+                                          const TimeBreakdown& breakdown) {
     std::vector<MarginalCheck> checks;
     for (const MarginalCost& cost : facts.point->marginal) {
         MarginalCheck check;
         check.op = cost.op;
-        double recording = 0;
-        for (const StepFacts& step : facts.steps) {
+        double recording = 0, dram_ms = 0;
+        bool dram_known = true;
+        for (std::size_t i = 0; i < roof_times.size(); ++i) {
+            const StepFacts& step = facts.steps[i];
             if (step.step->op != cost.op) continue;
+            const RoofTime* dram = roof_times[i].at(Level::dram);
+            dram_known = dram_known && dram != nullptr && dram->origin == Origin::measured;
+            if (dram != nullptr) dram_ms += dram->run_us.high * 1e-3;
             check.breakdown_ms += (step.time_us + step.gap_before_us) * 1e-3;
             recording += step.recording_us * 1e-3;
         }
@@ -84,7 +96,9 @@ std::vector<MarginalCheck> check_marginal(const PointFacts& facts, const TimeBre
         check.marginal_high_ms = cost.difference_ms.summary_ms.ci_high;
         check.agrees =
             check.marginal_low_ms <= check.breakdown_high_ms && check.breakdown_low_ms <= check.marginal_high_ms;
-        if (!check.agrees && check.breakdown_ms > 0) check.finding = explain_difference(check);
+        if (!check.agrees && check.breakdown_ms > 0)
+            check.finding = explain_difference(
+                check, dram_known ? std::optional(std::min(1.0, dram_ms / check.breakdown_ms)) : std::nullopt);
         checks.push_back(std::move(check));
     }
     return checks;
@@ -143,7 +157,7 @@ TimeBreakdown break_down(const PointFacts& facts, std::span<const StepRoofTimes>
     breakdown.total[Line::residual] = breakdown.end_to_end_us - breakdown.total.total_us();
     breakdown.by_layer = accounts.groups(facts.by_layer);
     breakdown.by_op = accounts.groups(facts.by_op);
-    breakdown.marginal = check_marginal(facts, breakdown);
+    breakdown.marginal = check_marginal(facts, roof_times, breakdown);
     return breakdown;
 }
 

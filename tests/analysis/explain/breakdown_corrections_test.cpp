@@ -154,9 +154,22 @@ TEST(Marginal, MeetsAtTheEndsOfItsInterval) {
 
 TEST(Marginal, SaysByHowMuchAndWhyItDiffers) {
     EXPECT_THAT(check_of(with_marginal(0.100, 0.101, 0.102, false)).finding,
-                StartsWith("50 % less than the breakdown's share: the repeated step finds its operands in the cache"));
+                StartsWith("50 % less than the breakdown's share: more than a warm cache can save"));
     EXPECT_THAT(check_of(with_marginal(0.250, 0.2525, 0.260, false)).finding,
                 StartsWith("25 % more than the breakdown's share: the repeated step evicts"));
+}
+
+TEST(Marginal, ACacheSavesNoMoreThanDramTrafficTakes) {
+    const auto finding = [](double dram) {
+        const Step norm{.us = 100, .gap_us = 1, .dram = dram, .unfused = dram};
+        Result result = known::result_of({norm, Step{.op = "gemm", .us = 200}, norm});
+        MarginalCost& cost = result.points[0].marginal.emplace_back();
+        cost.op = "layernorm";
+        cost.difference_ms.summary_ms = {.n = 20, .median = 0.057, .ci_low = 0.056, .ci_high = 0.058};
+        return check_of(result).finding;
+    };
+    EXPECT_THAT(finding(0.2), StartsWith("72 % less than the breakdown's share: more than a warm cache can save"));
+    EXPECT_THAT(finding(0.6), StartsWith("72 % less than the breakdown's share: the repeated step finds its operands"));
 }
 
 TEST(Marginal, WhatTheWholeBreakdownLacksWidensItsShare) {

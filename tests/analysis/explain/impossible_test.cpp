@@ -146,6 +146,17 @@ INSTANTIATE_TEST_SUITE_P(
                                                   known::cpu_roofs());
                          },
                          "suspect, in this order, the roofs (did other work use the cores?), the precision that ran"},
+        ImpossibleFigure{"AsFastOnAQuarterOfTheSms",
+                         [](Result& r) {
+                             SmScaling& scaling = r.points[0].sm_scaling.emplace();
+                             for (const int multiprocessors : {132, 32}) {
+                                 SmCountRun& run = scaling.runs.emplace_back();
+                                 run.multiprocessors = multiprocessors;
+                                 run.launches = 9;
+                                 run.step_us = run.step_low_us = run.step_high_us = {400, 100};
+                             }
+                         },
+                         "on 32 of 132 SMs the FLOPs need 297 % of the time at the roofs of so many"},
         ImpossibleFigure{"TooManyInstructions", [](Result& r) { r.points[0].steps[1].counters["ipc"] = 9; },
                          "issues 9.00 instructions a cycle"},
         ImpossibleFigure{"ActiveForLongerThanItRan",
