@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "analysis/facts/point_facts.h"
+#include "analysis/explain/step_groups.h"
 
 namespace kbench {
 namespace {
@@ -26,10 +26,6 @@ constexpr double stays_at_equal_clocks = 0.5;
 constexpr double faster_than_in_proportion = 1.2;
 /// How many numbers of SMs decide: farther away even a copy needs SMs, to ask for its bytes.
 constexpr std::size_t deciding = 2;
-
-Interval logarithm(const Interval& ratio, double over) {
-    return {std::log(ratio.value) / over, std::log(ratio.low) / over, std::log(ratio.high) / over};
-}
 
 /// The rule: what each of the nearest numbers of SMs says, and none of them otherwise.
 SmFinding finding_of(const std::vector<SmEffect>& effects) {
@@ -53,17 +49,13 @@ std::int64_t blocks_of(const KernelResult& kernel) { return kernel.grid[0] * ker
 /// Steps summed, each on all numbers of SMs.
 SmGroup group_of(const PointFacts& facts, std::string name, const std::vector<std::size_t>& steps) {
     const SmTimes &whole = facts.sm_times.front(), &fewer = facts.sm_times[1];
-    const auto sum = [&](const SmTimes& times) {
-        Interval total;
-        for (const std::size_t s : steps) total += times.step_us[s];
-        return total;
-    };
     SmGroup group;
     group.name = std::move(name);
     group.steps = steps.size();
-    group.us = sum(whole);
+    group.us = sum_of_steps(whole.step_us, steps);
     for (const SmTimes& times : std::span(facts.sm_times).subspan(1)) {
-        const Interval us = sum(times), at_equal_clocks = scaled(us, times.clock_ratio > 0 ? times.clock_ratio : 1);
+        const Interval us = sum_of_steps(times.step_us, steps);
+        const Interval at_equal_clocks = scaled(us, times.clock_ratio > 0 ? times.clock_ratio : 1);
         const auto elasticity = [&](const Interval& of) {
             return elasticity_of(group.us, of, whole.multiprocessors, times.multiprocessors);
         };
@@ -81,21 +73,6 @@ SmGroup group_of(const PointFacts& facts, std::string name, const std::vector<st
     return group;
 }
 
-/// Whether the step ran kernels on every number of SMs.
-bool ran_on_all(const PointFacts& facts, std::size_t step) {
-    return std::ranges::all_of(facts.sm_times, [&](const SmTimes& times) { return times.step_us[step].low > 0; });
-}
-
-std::vector<SmGroup> groups_of(const PointFacts& facts, const std::vector<NamedSteps>& named) {
-    std::vector<SmGroup> groups;
-    for (auto [name, steps] : named) {
-        std::erase_if(steps, [&](std::size_t step) { return !ran_on_all(facts, step); });
-        if (!steps.empty()) groups.push_back(group_of(facts, name, steps));
-    }
-    std::ranges::stable_sort(groups, std::greater{}, [](const SmGroup& g) { return g.us.value; });
-    return groups;
-}
-
 /// "1.02 [0.98, 1.06] on 96 of 132 SMs".
 std::string seen(const SmEffect& effect, int all) {
     return fmt::format("{:.2f} [{:.2f}, {:.2f}] on {} of {} SMs", effect.at_equal_clocks.value, effect.low(),
@@ -105,7 +82,9 @@ std::string seen(const SmEffect& effect, int all) {
 }  // namespace
 
 Interval elasticity_of(const Interval& all_us, const Interval& us, int all, int multiprocessors) {
-    return logarithm(quotient(us, all_us), std::log(static_cast<double>(all) / multiprocessors));
+    const Interval slower = log_ratio(us, all_us);
+    const double fewer = std::log(static_cast<double>(all) / multiprocessors);
+    return {slower.value / fewer, slower.low / fewer, slower.high / fewer};
 }
 
 SmElasticity sm_elasticity(const PointFacts& facts) {
@@ -114,15 +93,18 @@ SmElasticity sm_elasticity(const PointFacts& facts) {
     if (facts.sm_times.empty()) return result;
     std::vector<std::size_t> steps;
     for (std::size_t s = 0; s < facts.steps.size(); ++s)
-        if (ran_on_all(facts, s)) steps.push_back(s);
+        if (ran_in_all(facts.sm_times, s)) steps.push_back(s);
     if (steps.empty()) {
         result.unavailable = "no step ran kernels on every number of SMs";
         return result;
     }
     result.multiprocessors = facts.sm_times.front().multiprocessors;
     for (const SmTimes& times : std::span(facts.sm_times).subspan(1)) result.clock_ratios.push_back(times.clock_ratio);
-    result.by_op = groups_of(facts, facts.by_op);
-    result.by_layer = groups_of(facts, facts.by_layer);
+    const auto make = [&](std::string name, const std::vector<std::size_t>& of) {
+        return group_of(facts, std::move(name), of);
+    };
+    result.by_op = groups_longest_first(facts.by_op, facts.sm_times, make);
+    result.by_layer = groups_longest_first(facts.by_layer, facts.sm_times, make);
     for (const std::size_t s : steps) result.steps.push_back(group_of(facts, facts.steps[s].step->layer, {s}));
     result.model = group_of(facts, "all steps", steps);
     return result;

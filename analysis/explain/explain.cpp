@@ -215,6 +215,7 @@ Explanation explain(const Result& result, const Point& point, const Roofs& roofs
     const TimeBreakdown& breakdown = explanation.breakdown;
     explanation.cross_checks = cross_check_all(facts, roof_times, explanation.cycles);
     explanation.elasticity = sm_elasticity(facts);
+    explanation.theft = bandwidth_elasticity(facts);
     explanation.roofline = make_roofline(facts, roof_times);
     explanation.attribution = attribute_bandwidth(facts, roof_times);
     explanation.impossible = impossible_figures(result, facts, roof_times);
@@ -226,6 +227,7 @@ Explanation explain(const Result& result, const Point& point, const Roofs& roofs
         group.bound = judge_together(group.layer, facts, explanation.verdicts, group.steps).bound;
     if (!explanation.concludes()) {
         withhold(explanation.elasticity);
+        withhold(explanation.theft);
         for (MarginalCheck& check : explanation.breakdown.marginal) check.finding.clear();
     }
     if (!explanation.impossible.empty()) {

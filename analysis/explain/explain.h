@@ -13,6 +13,7 @@
 #include "analysis/explain/roof_time.h"
 #include "analysis/explain/roofline.h"
 #include "analysis/explain/serial_chain.h"
+#include "analysis/explain/theft.h"
 #include "analysis/explain/time_breakdown.h"
 #include "analysis/explain/verdict.h"
 #include "analysis/facts/point_facts.h"
@@ -26,6 +27,7 @@ struct Explanation {
     CycleAccounts cycles;
     std::vector<CrossCheck> cross_checks;
     SmElasticity elasticity;
+    BandwidthElasticity theft;
     Roofline roofline;
     Attribution attribution;
     Verdicts verdicts;

@@ -2,6 +2,7 @@
 #include "analysis/facts/point_facts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 namespace kbench {
@@ -115,6 +116,52 @@ void add_sm_times(PointFacts& facts, const SmScaling& scaling) {
     }
 }
 
+std::optional<Taken> taken_of(std::string_view name) {
+    const auto found = std::ranges::find(taken_names, name);
+    if (found == std::end(taken_names)) return std::nullopt;
+    return static_cast<Taken>(found - std::begin(taken_names));
+}
+
+bool is_well_formed(const ThiefRun& run, std::size_t steps) {
+    if (!taken_of(run.takes) || !(run.share >= 0 && run.share < 1) || run.multiprocessors <= 0 ||
+        run.step_us.size() != steps || run.step_low_us.size() != steps || run.step_high_us.size() != steps)
+        return false;
+    for (std::size_t s = 0; s < steps; ++s)
+        if (!(run.step_low_us[s] <= run.step_us[s] && run.step_us[s] <= run.step_high_us[s])) return false;
+    return true;
+}
+
+/// Why the runs say nothing of the point's steps; empty where they do.
+std::string why_no_theft(const BandwidthTheft& theft, std::size_t steps) {
+    if (!theft.unavailable.empty()) return theft.unavailable;
+    if (theft.runs.empty() || taken_of(theft.runs.front().takes) != Taken::nothing)
+        return "no run of the work alone on its SMs begins the runs beside a thief";
+    for (const ThiefRun& run : theft.runs)
+        if (!is_well_formed(run, steps) || run.multiprocessors != theft.runs.front().multiprocessors)
+            return "the times beside a thief are not of the point's steps";
+    const auto took = [&](Taken what) {
+        return std::ranges::any_of(theft.runs, [&](const ThiefRun& run) { return taken_of(run.takes) == what; });
+    };
+    if (!took(Taken::compute)) return "no thief that only computes shows what power and clock do";
+    if (!took(Taken::dram) && !took(Taken::l2)) return "no thief took bandwidth";
+    return "";
+}
+
+void add_theft_times(PointFacts& facts, const BandwidthTheft& theft) {
+    facts.theft_unavailable = why_no_theft(theft, facts.steps.size());
+    if (!facts.theft_unavailable.empty()) return;
+    facts.theft_multiprocessors = theft.runs.front().multiprocessors;
+    for (const ThiefRun& run : theft.runs) {
+        TheftTimes& times = facts.theft_times.emplace_back();
+        times.taken = *taken_of(run.takes);
+        times.share = run.share;
+        times.clock_mhz = run.sm_clock_mhz.value.value_or(0);
+        times.latency_ms = run.latency_ms;
+        for (std::size_t s = 0; s < run.step_us.size(); ++s)
+            times.step_us.push_back({run.step_us[s], run.step_low_us[s], run.step_high_us[s]});
+    }
+}
+
 }  // namespace
 
 bool StepFacts::has_cycles() const {
@@ -186,6 +233,7 @@ PointFacts make_facts(const Point& point, const Roofs& roofs) {
         for (const KernelResult& kernel : step.kernels) own.recording_us += inflation.us(kernel.time_us);
     }
     if (point.sm_scaling) add_sm_times(facts, *point.sm_scaling);
+    if (point.theft) add_theft_times(facts, *point.theft);
     if (point.end_to_end)
         facts.end_to_end_us = point.end_to_end->latency.summary_ms.median * 1e3;
     else

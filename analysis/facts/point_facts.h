@@ -64,6 +64,19 @@ struct SmTimes {
     std::vector<Interval> step_us;
 };
 
+/// What a thief on SMs (a CPU's cores) of its own took meanwhile.
+enum class Taken { nothing, compute, dram, l2 };
+inline constexpr std::string_view taken_names[] = {"nothing", "compute", "dram", "l2"};
+
+/// Every step while a thief took something, recorded.
+struct TheftTimes {
+    Taken taken = Taken::nothing;
+    double share = 0;       ///< of the roof of that, by the thief's own count; below 1
+    double clock_mhz = 0;   ///< the SMs'; 0: unknown
+    double latency_ms = 0;  ///< one launch
+    std::vector<Interval> step_us;
+};
+
 /// Steps of one name, by their positions.
 struct NamedSteps {
     std::string name;
@@ -83,6 +96,9 @@ struct PointFacts {
     std::vector<NamedSteps> by_layer, by_op;  ///< the same by layer of all blocks and by op kind, as they appear
     std::string sm_times_unavailable;         ///< why there are none; empty where there are, or were not asked for
     std::vector<SmTimes> sm_times;            ///< most SMs first, which are all that the timing run had
+    std::string theft_unavailable;            ///< as sm_times_unavailable
+    int theft_multiprocessors = 0;            ///< the work's own meanwhile; 0: there are no times
+    std::vector<TheftTimes> theft_times;      ///< as they were taken: first alone; with each, one that only computes
 };
 
 /// `point` must outlive them.

@@ -184,7 +184,8 @@ const std::set<std::string> siblings{
     "analysis/explain/attribution",    "analysis/explain/cross_checks", "analysis/explain/cycles",
     "analysis/explain/roof_times",     "analysis/explain/serial_chain", "analysis/explain/elasticity",
     "analysis/explain/executed",       "analysis/explain/impossible",   "analysis/explain/judge",
-    "analysis/explain/time_breakdown", "analysis/explain/roofline",     "analysis/explain/units"};
+    "analysis/explain/time_breakdown", "analysis/explain/roofline",     "analysis/explain/theft",
+    "analysis/explain/units"};
 
 const Folder& folder(const std::string& name) { return *std::ranges::find(folders, name, &Folder::name); }
 

@@ -37,6 +37,7 @@ namespace kbench {
     ROW(cross_checks, Of::point, In::full)    \
     ROW(marginal, Of::point, In::full)        \
     ROW(elasticity, Of::point, In::full)      \
+    ROW(theft, Of::point, In::full)           \
     ROW(attribution, Of::point, In::full)     \
     ROW(heat, Of::point, In::full)            \
     ROW(timeline, Of::point, In::full)        \
