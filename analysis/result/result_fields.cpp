@@ -268,7 +268,7 @@ template <>
 const Object object<SizeScaling> =
     Object("size_scaling", "Time against size: steps that are alike, larger, with the same algorithm",
            Field("steps", &SizeScaling::steps, {.least = 0}, "Positions of the steps that are alike"),
-           Field("axis", &SizeScaling::axis, "Which size grew: k, seq, rows, time_steps"),
+           Field("axis", &SizeScaling::axis, "Which size grew: k, seq, rows, time_steps, batch"),
            Field("unavailable", &SizeScaling::unavailable, "Why there are no times; empty when there are"),
            Field("times", &SizeScaling::times, "Smallest first; the first is the step's own size"));
 

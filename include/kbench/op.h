@@ -144,6 +144,14 @@ struct Gradients {
     std::vector<std::string_view> passed = {};  ///< operands whose gradient equals that of `out`: no step is needed
 };
 
+/// An op (or its struct) with one of its sizes a whole number of times as large, and which size that is: "k", "seq",
+/// "rows", "time_steps", "batch".
+template <class T>
+struct Grown {
+    T op;
+    std::string_view axis;
+};
+
 /// A shape as people write it, "m1024n3840k1280t+upcast", which an op kind's `parse` takes apart. The shape is wrong
 /// when a letter is missing or when letters are left over at the end.
 class ShapeText {
@@ -185,6 +193,9 @@ std::string shape_text(std::initializer_list<std::pair<char, std::int64_t>> size
 ///   gradients()          its backward; a kind without it has none
 ///   in_training()        the op that a training forward runs: it also saves what the backward reads
 ///   accumulating()       the op whose backward adds to existing gradients, in place
+///   grown(direction, n)  the op with one of its sizes n times as large, as a Grown: a size that makes the same kernel
+///                        work longer, so that what does not grow with it is a fixed time of the kernel. Left out: its
+///                        time against size is not measured
 template <class T>
 concept OpStruct = requires {
     T::kind;
@@ -217,10 +228,11 @@ struct OpKind {
     std::vector<Fusion> (*fusions)(Direction);
     bool (*pads_columns)(const void*);
     std::int64_t (*time_steps)(const void*);
-    Op (*on)(std::int64_t rows, std::int64_t columns);  ///< null where the kind has none
-    Gradients (*gradients)();                           ///< null where the kind has none
-    Op (*in_training)(const void*);                     ///< the op itself where the kind has none
-    Op (*accumulating)(const void*);                    ///< null where the kind has none
+    Op (*on)(std::int64_t rows, std::int64_t columns);                ///< null where the kind has none
+    Gradients (*gradients)();                                         ///< null where the kind has none
+    Op (*in_training)(const void*);                                   ///< the op itself where the kind has none
+    Op (*accumulating)(const void*);                                  ///< null where the kind has none
+    Grown<Op> (*grown)(const void*, Direction, std::int64_t factor);  ///< null where the kind has none
 
     bool has(Direction direction) const;
 };
@@ -256,6 +268,8 @@ class Op {
     std::optional<Op> accumulating() const {
         return kind_->accumulating ? std::optional(kind_->accumulating(value_.get())) : std::nullopt;
     }
+    /// The op with one of its sizes `factor` times as large; nothing where its kind names no such size.
+    std::optional<Grown<Op>> grown(Direction direction, std::int64_t factor) const;
     /// These throw Unsupported where the kind lacks the direction: no other direction's figures stand in.
     std::vector<OperandSpec> operands(Direction direction) const;
     Work work(Direction direction) const;
@@ -269,6 +283,9 @@ class Op {
     std::shared_ptr<const void> value_;
 };
 inline std::string_view name(const Op& op) { return op.kind().name; }
+inline std::optional<Grown<Op>> Op::grown(Direction direction, std::int64_t factor) const {
+    return kind_->grown ? std::optional(kind_->grown(value_.get(), direction, factor)) : std::nullopt;
+}
 
 template <OpStruct T>
 const OpKind& op_kind() {
@@ -330,6 +347,16 @@ const OpKind& op_kind() {
                 Op (*function)(const void*) = nullptr;
                 if constexpr (requires(const T& t) { t.accumulating(); })
                     function = [](const void* op) { return Op(static_cast<const T*>(op)->accumulating()); };
+                return function;
+            }(),
+        .grown =
+            [] {
+                Grown<Op> (*function)(const void*, Direction, std::int64_t) = nullptr;
+                if constexpr (requires(const T& t) { t.grown(Direction{}, std::int64_t{}); })
+                    function = [](const void* op, Direction direction, std::int64_t factor) {
+                        const Grown<T> larger = static_cast<const T*>(op)->grown(direction, factor);
+                        return Grown<Op>{larger.op, larger.axis};
+                    };
                 return function;
             }()};
     return row;

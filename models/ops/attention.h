@@ -47,6 +47,11 @@ struct Attention {
     }
     static Gradients gradients() { return {{{Direction::bwd, {"qkv", "out", "dout", "lse", "dqkv"}}}}; }
     Attention in_training() const { return {shape, scale, true}; }
+    Grown<Attention> grown(Direction, std::int64_t factor) const {
+        Attention op = *this;
+        op.shape.seq *= factor;
+        return {op, "seq"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
     /// fwd, per pair: 2 head_size for q k^T, as many for p v; scale, minus the maximum, exp, add to the sum. Per query:
     /// its output divided by the sum; for lse the logarithm, and the maximum added.

@@ -22,6 +22,11 @@ struct AttentionContext {
         qkv.read = Part{static_cast<double>(qkv.rows), 2 * shape.width(), 3 * shape.width()};  // v
         return {shape.scores("probabilities", OperandUse::input, false), qkv, shape.out()};
     }
+    Grown<AttentionContext> grown(Direction, std::int64_t factor) const {
+        AttentionContext op = *this;
+        op.shape.seq *= factor;
+        return {op, "seq"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
     /// The full square: this product ignores the mask and multiplies masked zeros, too.
     Work work(Direction) const { return shape.product_work(); }

@@ -26,6 +26,11 @@ struct AttentionScores {
         qkv.read = Part{static_cast<double>(qkv.rows), 0, 2 * shape.width()};  // q and k
         return {qkv, shape.scores("scores", OperandUse::output, upcast)};
     }
+    Grown<AttentionScores> grown(Direction, std::int64_t factor) const {
+        AttentionScores op = *this;
+        op.shape.seq *= factor;
+        return {op, "seq"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
     /// The full square: this product ignores the mask and computes scores that are discarded later.
     Work work(Direction) const { return shape.product_work(); }

@@ -101,6 +101,11 @@ struct BatchNorm {
         if (direction == Direction::bwd) return {};
         return {{.before = {"residual"}}};
     }
+    Grown<BatchNorm> grown(Direction, std::int64_t factor) const {
+        BatchNorm op = *this;
+        op.rows *= factor;
+        return {op, "rows"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// Per element: minus the mean, times weight over root, plus bias. Per channel: plus epsilon, root, quotient.
     /// Training adds, per element: add to the mean, subtract it, square, add; per channel: two quotients, three each

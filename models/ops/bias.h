@@ -30,6 +30,11 @@ struct BiasAdd {
     }
     static Gradients gradients() { return {{{Direction::bwd, {"dout", "dbias"}}}, {"x"}}; }
     BiasAdd accumulating() const { return {rows, width, true}; }
+    Grown<BiasAdd> grown(Direction, std::int64_t factor) const {
+        BiasAdd op = *this;
+        op.rows *= factor;
+        return {op, "rows"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     Work work(Direction) const { return {static_cast<double>(rows) * static_cast<double>(width)}; }
 };

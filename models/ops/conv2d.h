@@ -92,6 +92,11 @@ struct Conv2d {
         op.accumulates = true;
         return op;
     }
+    Grown<Conv2d> grown(Direction, std::int64_t factor) const {
+        Conv2d op = *this;
+        op.batch *= factor;
+        return {op, "batch"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
     /// Only products with elements of x are useful. An implicit GEMM also multiplies the padding: 2 n k p q c r s in
     /// all.

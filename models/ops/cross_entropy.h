@@ -53,6 +53,12 @@ struct CrossEntropy {
         logits.use = OperandUse::in_place;
         return {logits, tokens, loss_scale, losses};
     }
+    /// More sequences.
+    Grown<CrossEntropy> grown(Direction, std::int64_t factor) const {
+        CrossEntropy op = *this;
+        op.rows *= factor;
+        return {op, "rows"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// Per logit: minus the maximum, exponential, add to the sum. Per row: logarithm, plus the maximum, minus target.
     /// Backward, per logit: times a factor of its row. Per row: two more divisions, and the subtraction of onehot.

@@ -54,6 +54,11 @@ struct Ctc {
         logits.use = OperandUse::in_place;
         return {logits, lengths, targets, target_lengths, loss_scale, losses};
     }
+    Grown<Ctc> grown(Direction, std::int64_t factor) const {
+        Ctc op = *this;
+        op.steps *= factor;
+        return {op, "time_steps"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// Each step's forward variable needs the one before it. Backward runs two such chains at the same time.
     std::int64_t time_steps() const { return steps; }

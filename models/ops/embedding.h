@@ -61,6 +61,12 @@ struct Embedding {
     static Gradients gradients() { return {{{Direction::bwd, {"tokens", "dout", "dwte", "dwpe"}}}}; }
     /// Accumulates wte's gradient first, then also wpe's: a tied wte may have a gradient when wpe has none.
     Embedding accumulating() const { return {rows, seq, width, vocab, positions, true, accumulates}; }
+    /// More sequences.
+    Grown<Embedding> grown(Direction, std::int64_t factor) const {
+        Embedding op = *this;
+        op.rows *= factor;
+        return {op, "rows"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// bwd adds each element to two sums.
     Work work(Direction direction) const {

@@ -73,6 +73,12 @@ struct Gemm {
         return {{{Direction::wgrad, {"x", "dout", "dw"}}, {Direction::dgrad, {"dout", "w", "dx"}}}};
     }
     Gemm accumulating() const { return {m, n, k, weight_transposed, true}; }
+    /// The dimension that the product sums over: as many tiles of the result, each made in a longer loop.
+    Grown<Gemm> grown(Direction direction, std::int64_t factor) const {
+        Gemm op = *this;
+        (direction == Direction::dgrad ? op.n : direction == Direction::wgrad ? op.m : op.k) *= factor;
+        return {op, "k"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
     Work work(Direction) const {
         const double flops = 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);

@@ -29,6 +29,11 @@ struct Hardtanh {
         return {x, input("dy", rows, width), output("dx", rows, width)};
     }
     static Gradients gradients() { return {{{Direction::bwd, {"out", "dout", "dx"}}}}; }
+    Grown<Hardtanh> grown(Direction, std::int64_t factor) const {
+        Hardtanh op = *this;
+        op.rows *= factor;
+        return {op, "rows"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// A minimum and a maximum, each one instruction as an addition is; backward two comparisons.
     Work work(Direction) const { return {2 * static_cast<double>(rows) * static_cast<double>(width)}; }

@@ -41,6 +41,11 @@ struct LayerNorm {
     }
     static Gradients gradients() { return {{{Direction::bwd, {"x", "dout", "weight", "dx", "dweight", "dbias"}}}}; }
     LayerNorm accumulating() const { return {rows, width, epsilon, true}; }
+    Grown<LayerNorm> grown(Direction, std::int64_t factor) const {
+        LayerNorm op = *this;
+        op.rows *= factor;
+        return {op, "rows"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// Per element: add to the mean, subtract it, square, add, times rstd, times weight, plus bias. Per row: divisions
     /// by the width (two), plus epsilon, root, reciprocal.

@@ -108,6 +108,11 @@ struct Recurrent {
     }
     Recurrent in_training() const { return {shape, true, accumulates}; }
     Recurrent accumulating() const { return {shape, saves, true}; }
+    Grown<Recurrent> grown(Direction, std::int64_t factor) const {
+        Recurrent op = *this;
+        op.shape.steps *= factor;
+        return {op, "time_steps"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
     /// h[t] needs h[t - 1]; both directions run at the same time. For a batch whose longest sequence has all `steps`.
     std::int64_t time_steps() const { return shape.steps; }

@@ -25,6 +25,11 @@ struct ResidualAdd {
         return {input("x", rows, width), input("residual", rows, width), output("out", rows, width)};
     }
     static Gradients gradients() { return {{}, {"x", "residual"}}; }
+    Grown<ResidualAdd> grown(Direction, std::int64_t factor) const {
+        ResidualAdd op = *this;
+        op.rows *= factor;
+        return {op, "rows"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     Work work(Direction) const { return {static_cast<double>(rows) * static_cast<double>(width)}; }
 };

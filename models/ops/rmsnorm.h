@@ -36,6 +36,11 @@ struct RmsNorm {
     }
     static Gradients gradients() { return {{{Direction::bwd, {"x", "dout", "weight", "dx", "dweight"}}}}; }
     RmsNorm accumulating() const { return {rows, width, epsilon, true}; }
+    Grown<RmsNorm> grown(Direction, std::int64_t factor) const {
+        RmsNorm op = *this;
+        op.rows *= factor;
+        return {op, "rows"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// Per element: square, add, times rstd, times weight. Per row: divide by width, plus epsilon, root, reciprocal.
     /// Backward, per element: square, add, times rstd (n); g, times n, add; less n times the mean, times rstd: three;

@@ -29,6 +29,12 @@ struct ScaleMask {
                            shape.causal_pairs() / (shape.queries() * static_cast<double>(shape.seq))};
         return {scores};
     }
+    /// More sequences: rows of the same scores.
+    Grown<ScaleMask> grown(Direction, std::int64_t factor) const {
+        ScaleMask op = *this;
+        op.shape.batch *= factor;
+        return {op, "rows"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     Work work(Direction) const { return {shape.causal_pairs()}; }
 };

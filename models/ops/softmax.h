@@ -24,6 +24,11 @@ struct Softmax {
         if (upcast) scores.element = ElementType::at_least_fp32;
         return {scores, probabilities};
     }
+    Grown<Softmax> grown(Direction, std::int64_t factor) const {
+        Softmax op = *this;
+        op.rows *= factor;
+        return {op, "rows"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// Minus the maximum, exp, add to the sum, divide; also for masked scores, whose probability is 0.
     Work work(Direction) const {

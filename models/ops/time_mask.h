@@ -34,6 +34,11 @@ struct TimeMask {
                 output(is_backward ? "dx" : "out", batch * rows_each, steps)};
     }
     static Gradients gradients() { return {{{Direction::bwd, {"dout", "lengths", "dx"}}}}; }
+    Grown<TimeMask> grown(Direction, std::int64_t factor) const {
+        TimeMask op = *this;
+        op.batch *= factor;
+        return {op, "batch"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// It only moves numbers.
     Work work(Direction) const { return {0}; }

@@ -24,6 +24,11 @@ struct ToSequence {
         return {input("x", batch * features, steps), output("out", steps * batch, features)};
     }
     static Gradients gradients() { return {{{Direction::bwd, {"dout", "dx"}}}}; }
+    Grown<ToSequence> grown(Direction, std::int64_t factor) const {
+        ToSequence op = *this;
+        op.batch *= factor;
+        return {op, "batch"};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// It only moves numbers.
     Work work(Direction) const { return {0}; }
