@@ -148,6 +148,16 @@ std::unique_ptr<Computation> Provider::make(const Step& step, Precision precisio
     throw Unsupported(fmt::format("has no {}", op_name(step)));
 }
 
+std::unique_ptr<Computation> resized(const Computation& computation, const Provider& provider, const Step& grown,
+                                     Precision precision) {
+    std::unique_ptr<Computation> made = computation.resized(grown, precision);
+    if (!made) made = provider.make(grown, precision);
+    if (made->implementation() != computation.implementation())
+        throw Unsupported(fmt::format("{} {} runs {}, not {}", op_name(grown), shape_text(grown),
+                                      made->implementation(), computation.implementation()));
+    return made;
+}
+
 ProviderOp leaving_no_intermediates(ProviderOp row) {
     row.why_not = [otherwise = std::move(row.why_not)](const Step& step, Precision precision) -> std::string {
         if (step.keeps_intermediates()) return "cannot also store the intermediate result";

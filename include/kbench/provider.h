@@ -62,6 +62,13 @@ class Computation {
                                                void* /*stream*/) const {
         return std::nullopt;
     }
+
+    /// The computation of `grown`, a larger step of the same kind, by the very same algorithm: tiles, stages and parts
+    /// of a sum. Null: what the provider makes of it is the same where its implementation() is. Throws Unsupported
+    /// where the algorithm cannot be kept.
+    virtual std::unique_ptr<Computation> resized(const Step& /*grown*/, Precision /*precision*/) const {
+        return nullptr;
+    }
 };
 
 /// Makes a computation from a function, for providers that keep no state but a workspace.

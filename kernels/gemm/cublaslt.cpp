@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "kbench/error.h"
 #include "kernels/check.h"
@@ -136,12 +138,18 @@ struct LtGemm::State {
           x(make_layout(stored_x(p), p.batch)),
           out(make_layout(stored_out(p), p.batch)) {}
 
-    bool accepts(const GemmAlgorithm& cached, std::size_t workspace_limit) const {
+    /// The workspace that an algorithm takes for this problem; nothing where cuBLASLt refuses it.
+    std::optional<std::size_t> workspace_of(const GemmAlgorithm& chosen) const {
         cublasLtMatmulHeuristicResult_t result{};
-        return cached.workspace_bytes <= workspace_limit &&
-               cublasLtMatmulAlgoCheck(handle.get(), desc.get(), w.get(), x.get(), out.get(), out.get(),
-                                       &cached.algorithm, &result) == CUBLAS_STATUS_SUCCESS &&
-               result.workspaceSize <= cached.workspace_bytes;
+        const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle.get(), desc.get(), w.get(), x.get(), out.get(),
+                                                              out.get(), &chosen.algorithm, &result);
+        return status == CUBLAS_STATUS_SUCCESS ? std::optional(result.workspaceSize) : std::nullopt;
+    }
+
+    bool accepts(const GemmAlgorithm& cached, std::size_t workspace_limit) const {
+        if (cached.workspace_bytes > workspace_limit) return false;
+        const std::optional<std::size_t> bytes = workspace_of(cached);
+        return bytes && *bytes <= cached.workspace_bytes;
     }
 
     /// Proposals, the library's guess at the fastest first. `one_order` drops those that may add partial sums in the
@@ -242,6 +250,18 @@ LtGemm::LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t wo
             return measured.launch(candidate, pointers, workspace, stream) == CUBLAS_STATUS_SUCCESS;
         });
     cache.store(key, state_->algorithm);
+}
+
+LtGemm::LtGemm(const GemmProblem& problem, const GemmAlgorithm& algorithm, std::size_t workspace_limit) {
+    check_epilogue(problem);
+    state_ = std::make_unique<State>(problem);
+    state_->algorithm = algorithm;
+    const std::optional<std::size_t> bytes = state_->workspace_of(algorithm);
+    if (!bytes || *bytes > workspace_limit)
+        throw Unsupported(fmt::format(
+            "cuBLASLt does not run another size's algorithm on gemm m {} n {} k {} within {} bytes of workspace",
+            problem.m, problem.n, problem.k, workspace_limit));
+    state_->algorithm.workspace_bytes = std::max(algorithm.workspace_bytes, *bytes);
 }
 
 LtGemm::~LtGemm() = default;

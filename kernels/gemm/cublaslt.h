@@ -58,6 +58,9 @@ class LtGemm {
     /// Takes the first proposal without measuring, so that every process takes the same; only proposals that add
     /// partial sums in one order count. Throws as the other constructor.
     LtGemm(const GemmProblem& problem, std::size_t workspace_limit);
+    /// Takes `algorithm`, which was chosen for a problem of other sizes, and measures nothing. Throws Unsupported where
+    /// cuBLASLt does not run it on `problem` within `workspace_limit` bytes.
+    LtGemm(const GemmProblem& problem, const GemmAlgorithm& algorithm, std::size_t workspace_limit);
     ~LtGemm();
     LtGemm(LtGemm&&) noexcept;
     /// With `accumulates`, the product is added to what `out` holds, by the algorithm chosen for the product alone.

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -411,6 +412,29 @@ TEST_P(GemmOnDevice, RemembersTheAlgorithmAndRefusesAStaleOne) {
     EXPECT_TRUE(cache.warnings().empty());
     EXPECT_FALSE(again.algorithm().from_cache);
     operands.expect_correct(operands.run(again, again.algorithm().workspace_bytes));
+}
+
+TEST_P(GemmOnDevice, LtRunsTheAlgorithmOfAnotherSizeAndSaysTheSameOfIt) {
+    KBENCH_NEEDS_DEVICE();
+    cuda::AlgorithmCache cache(file(), false);
+    const Operands own(problem_of(GetParam(), {256, 256, 256}));
+    const cuda::LtGemm chosen(own.problem, cache, workspace_limit);
+    for (const std::int64_t k : {512, 1024}) {
+        const Operands longer(problem_of(GetParam(), {256, 256, k}));
+        const cuda::LtGemm pinned(longer.problem, chosen.algorithm(), workspace_limit);
+        EXPECT_EQ(pinned.description(), chosen.description());
+        EXPECT_GE(pinned.algorithm().workspace_bytes, chosen.algorithm().workspace_bytes);
+        longer.expect_correct(longer.run(pinned, pinned.algorithm().workspace_bytes));
+    }
+}
+
+TEST_P(GemmOnDevice, LtRefusesAnAlgorithmThatCannotRunTheProblem) {
+    KBENCH_NEEDS_DEVICE();
+    const GemmProblem problem = problem_of(GetParam(), {256, 256, 256});
+    cuda::GemmAlgorithm unknown = cuda::LtGemm(problem, workspace_limit).algorithm();
+    EXPECT_NO_THROW(cuda::LtGemm(problem, unknown, workspace_limit));
+    std::memset(&unknown.algorithm, 0xff, sizeof unknown.algorithm);
+    EXPECT_THROW(cuda::LtGemm(problem, unknown, workspace_limit), Unsupported);
 }
 
 TEST_P(GemmOnDevice, WithoutMeasuringItTakesTheSameAlgorithmAndLeavesTheSameBits) {

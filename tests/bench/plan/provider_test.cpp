@@ -44,6 +44,52 @@ Provider sample() {
                                    .make = [](const Gemm&, const Step&, Precision) { return named("double gemm"); }}}};
 }
 
+/// Runs a kernel called after the sum's length, or after what it is told.
+Provider by_length(std::string text) {
+    return {.name = "by_length", .ops = {Computes<Gemm>{.make = [text](const Gemm& op, const Step&, Precision) {
+                                     return named(text.empty() ? "k " + std::to_string(op.k) : text);
+                                 }}}};
+}
+
+TEST(Resized, IsWhatTheProviderMakesWhereThatIsTheSameImplementation) {
+    const Provider provider = by_length("one kernel for all");
+    const auto own = provider.make(parse_problem("gemm", "m8n8k8"), Precision::fp32);
+    const auto larger = resized(*own, provider, parse_problem("gemm", "m8n8k16"), Precision::fp32);
+    ASSERT_NE(larger, nullptr);
+    EXPECT_EQ(larger->implementation(), "one kernel for all");
+}
+
+TEST(Resized, IsRefusedWhereAnotherImplementationWouldRun) {
+    const Provider provider = by_length("");
+    const auto own = provider.make(parse_problem("gemm", "m8n8k8"), Precision::fp32);
+    EXPECT_EQ(
+        error_line<Unsupported>([&] { resized(*own, provider, parse_problem("gemm", "m8n8k16"), Precision::fp32); }),
+        "gemm m8n8k16 runs k 16, not k 8");
+    EXPECT_THAT(
+        error_line<Unsupported>([&] { resized(*own, sample(), parse_problem("gemm", "m8n8k16"), Precision::fp32); }),
+        HasSubstr("has no gemm in fp32"));
+}
+
+/// Keeps its algorithm itself, for steps of which the provider would make another.
+class Pinned final : public Computation {
+  public:
+    std::string implementation() const override { return "pinned"; }
+    std::unique_ptr<Computation> resized(const Step& grown, Precision) const override {
+        if (grown.as<Gemm>().k > 100) throw Unsupported("too long for the algorithm");
+        return std::make_unique<Pinned>();
+    }
+    void run(std::span<void* const>, void*, void*) const override {}
+};
+
+TEST(Resized, KeepsTheAlgorithmOfAComputationThatCan) {
+    const Provider provider = by_length("");
+    EXPECT_EQ(resized(Pinned(), provider, parse_problem("gemm", "m8n8k16"), Precision::fp32)->implementation(),
+              "pinned");
+    EXPECT_EQ(error_line<Unsupported>(
+                  [&] { resized(Pinned(), provider, parse_problem("gemm", "m8n8k101"), Precision::fp32); }),
+              "too long for the algorithm");
+}
+
 std::string refusal(const Provider& provider, const Step& step, Precision precision) {
     const std::string why = provider.unsupported(step, precision);
     if (!why.empty()) {

@@ -6,6 +6,7 @@
 
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/cuda/weight_problem.h"
+#include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/gemm/cublaslt.h"
 #include "models/ops/list.h"
@@ -72,6 +73,14 @@ std::string describe(const cuda::CublasGemm&) { return "cublasGemmEx"; }
 std::size_t workspace_of(const cuda::LtGemm& gemm) { return gemm.algorithm().workspace_bytes; }
 std::size_t workspace_of(const cuda::CublasGemm&) { return cuda::CublasGemm::workspace_bytes; }
 
+/// A product of other sizes by the algorithm of `product`. cuBLAS chooses one by the sizes and does not say which.
+cuda::LtGemm with_algorithm_of(const cuda::LtGemm& product, const GemmProblem& p) {
+    return {p, product.algorithm(), lt_workspace_limit};
+}
+cuda::CublasGemm with_algorithm_of(const cuda::CublasGemm&, const GemmProblem&) {
+    throw Unsupported("cuBLAS chooses an algorithm by the sizes and does not say which");
+}
+
 template <class Product>
 class ProductComputation : public Computation {
   public:
@@ -104,6 +113,13 @@ void transpose(DataType type, const void* in, std::int64_t rows, std::int64_t co
     }
 }
 
+/// The same product with its weight kept as [n, k].
+GemmProblem with_transposed_weight(GemmProblem plain) {
+    plain.weight_transposed = true;
+    plain.ld_w = plain.k;
+    return plain;
+}
+
 template <class Product>
 class WeightComputation final : public ProductComputation<Product> {
   public:
@@ -126,6 +142,12 @@ class WeightComputation final : public ProductComputation<Product> {
         std::vector<std::byte> host(*packed_bytes(index));
         transpose(storage_type(plain_->precision), plain, plain_->k, plain_->n, host.data());
         KBENCH_CUDA(cudaMemcpy(packed, host.data(), host.size(), cudaMemcpyHostToDevice));
+    }
+    std::unique_ptr<Computation> resized(const Step& grown, Precision precision) const override {
+        const GemmProblem plain = weight_problem(grown.as<Gemm>(), grown, precision);
+        return std::make_unique<WeightComputation>(
+            with_algorithm_of(this->product_, plain_ ? with_transposed_weight(plain) : plain), plain,
+            plain_ ? &plain : nullptr);
     }
     void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
         OperandCursor in(pointers);
@@ -151,6 +173,11 @@ class GradientComputation final : public ProductComputation<Product> {
           stores_16_bits_(size_of(problem.out_type) == 2),
           left_is_second_(left_is_second),
           accumulates_(accumulates) {}
+    std::unique_ptr<Computation> resized(const Step& grown, Precision precision) const override {
+        const GemmProblem problem = gradient_problem(grown.as<Gemm>(), grown, precision);
+        return std::make_unique<GradientComputation>(with_algorithm_of(this->product_, problem), problem,
+                                                     left_is_second_, accumulates_);
+    }
     void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
         OperandCursor in(pointers);
         const void *left = in.next(), *right = in.next();
@@ -173,6 +200,11 @@ class ScoresComputation final : public ProductComputation<Product> {
   public:
     ScoresComputation(Product product, const AttentionScores& op, const GemmProblem& problem)
         : ProductComputation<Product>(std::move(product)), shape_(op.shape), problem_(problem) {}
+    std::unique_ptr<Computation> resized(const Step& grown, Precision precision) const override {
+        const auto& op = grown.as<AttentionScores>();
+        const GemmProblem problem = scores_problem(op, precision);
+        return std::make_unique<ScoresComputation>(with_algorithm_of(this->product_, problem), op, problem);
+    }
     void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
         const DataType type = storage_type(problem_.precision);
         const std::int64_t width = shape_.heads * shape_.head_size;
@@ -194,6 +226,11 @@ class ContextComputation final : public ProductComputation<Product> {
   public:
     ContextComputation(Product product, const AttentionContext& op, const GemmProblem& problem)
         : ProductComputation<Product>(std::move(product)), shape_(op.shape), problem_(problem) {}
+    std::unique_ptr<Computation> resized(const Step& grown, Precision precision) const override {
+        const auto& op = grown.as<AttentionContext>();
+        const GemmProblem problem = context_problem(op, precision);
+        return std::make_unique<ContextComputation>(with_algorithm_of(this->product_, problem), op, problem);
+    }
     void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
         const DataType type = storage_type(problem_.precision);
         const std::int64_t width = shape_.heads * shape_.head_size;
@@ -309,9 +346,7 @@ std::unique_ptr<Computation> lt_gemm(const LtMaker& make, const Gemm& op, const 
     const GemmProblem plain = weight_problem(op, step, precision);
     if (op.weight_transposed || step.weights_change || !make.cache)
         return std::make_unique<WeightComputation<cuda::LtGemm>>(make(plain), plain);
-    GemmProblem transposed = plain;
-    transposed.weight_transposed = true;
-    transposed.ld_w = plain.k;
+    const GemmProblem transposed = with_transposed_weight(plain);
     if (plain.keeps_argument && !cuda::lt_lacks(transposed, lt_workspace_limit, false).empty())
         return std::make_unique<WeightComputation<cuda::LtGemm>>(make(plain), plain);
     cuda::LtGemm as_stored = make(plain), as_copied = make(transposed);

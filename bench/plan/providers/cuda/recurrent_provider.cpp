@@ -93,6 +93,40 @@ ProviderOp backward_row(int multiprocessors) {
 constexpr std::size_t product_workspace_limit = std::size_t{64} << 20;
 
 template <Cell cell>
+class WeightGradientComputation final : public Computation {
+  public:
+    WeightGradientComputation(const Recurrent<cell>& op, Precision precision, std::optional<cuda::LtGemm> product)
+        : gradient_(cell, op.shape, precision, op.accumulates, std::move(product)) {}
+
+    std::string implementation() const override {
+        return (gradient_.product() ? gradient_.product()->description() : "nothing") + ", sums of columns";
+    }
+    std::size_t workspace_bytes() const override { return gradient_.workspace_bytes(); }
+    /// A GRU's db is rounded before it is summed up.
+    int roundings() const override { return cell == Cell::gru ? 2 : 1; }
+    std::unique_ptr<Computation> resized(const Step& grown, Precision precision) const override {
+        if (!gradient_.product()) return nullptr;
+        const auto& op = grown.as<Recurrent<cell>>();
+        cuda::LtGemm product(cuda::recurrent_weight_problem(cell, op.shape, precision),
+                             gradient_.product()->algorithm(), product_workspace_limit);
+        return std::make_unique<WeightGradientComputation>(op, precision, std::move(product));
+    }
+    void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
+        using D = cuda::RecurrentWeightDirection;
+        OperandCursor in(pointers);
+        Pairs<D> pairs(in);
+        pairs.read(&D::dgates_x);
+        pairs.read(&D::gates, cell == Cell::gru);
+        pairs.read(&D::out);
+        for (const auto member : {&D::dweight_hh, &D::dbias_ih, &D::dbias_hh}) pairs.read(member);
+        gradient_.run(pairs.forward, pairs.reverse, workspace, static_cast<cudaStream_t>(stream));
+    }
+
+  private:
+    cuda::RecurrentWeightGradient gradient_;
+};
+
+template <Cell cell>
 ProviderOp weights_row(const std::shared_ptr<cuda::AlgorithmCache>& cache) {
     return Computes<Recurrent<cell>>{
         .directions = {Direction::wgrad},
@@ -103,22 +137,7 @@ ProviderOp weights_row(const std::shared_ptr<cuda::AlgorithmCache>& cache) {
                 product.emplace(problem, *cache, product_workspace_limit);
             else if (problem.k > 0)
                 product.emplace(problem, product_workspace_limit);
-            const auto gradient = std::make_shared<cuda::RecurrentWeightGradient>(cell, op.shape, precision,
-                                                                                  op.accumulates, std::move(product));
-            const std::string of_product = gradient->product() ? gradient->product()->description() : "nothing";
-            return make_computation(
-                of_product + ", sums of columns",
-                [gradient](OperandCursor in, void* workspace, void* stream) {
-                    using D = cuda::RecurrentWeightDirection;
-                    Pairs<D> pairs(in);
-                    pairs.read(&D::dgates_x);
-                    pairs.read(&D::gates, cell == Cell::gru);
-                    pairs.read(&D::out);
-                    for (const auto member : {&D::dweight_hh, &D::dbias_ih, &D::dbias_hh}) pairs.read(member);
-                    gradient->run(pairs.forward, pairs.reverse, workspace, static_cast<cudaStream_t>(stream));
-                },
-                // A GRU's db is rounded before it is summed up.
-                cell == Cell::gru ? 2 : 1, gradient->workspace_bytes());
+            return std::make_unique<WeightGradientComputation<cell>>(op, precision, std::move(product));
         }};
 }
 
