@@ -86,6 +86,7 @@ class CpuDevice final : public Device {
     std::int64_t free_bytes() const override { return available_host_memory(); }
     void upload(void* device, const void* host, std::size_t bytes) override { std::memcpy(device, host, bytes); }
     void download(void* host, const void* device, std::size_t bytes) override { std::memcpy(host, device, bytes); }
+    void copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
     void fill(void* device, int byte, std::size_t bytes) override { std::memset(device, byte, bytes); }
     void* host_view(void* device) override { return device; }
 

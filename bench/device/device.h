@@ -61,6 +61,7 @@ class Device {
     virtual std::int64_t free_bytes() const = 0;
     virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
     virtual void download(void* host, const void* device, std::size_t bytes) = 0;
+    virtual void copy(void* to, const void* from, std::size_t bytes) = 0;  ///< within the device's memory
     virtual void fill(void* device, int byte, std::size_t bytes) = 0;
     /// Where the host can write weights directly: the memory itself on a CPU, null where they must be uploaded.
     virtual void* host_view(void* device) = 0;

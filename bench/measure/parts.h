@@ -61,6 +61,10 @@ void count(const PartContext& at);
 /// Runs the forward again on 3/4, 1/2 and 1/4 of a GPU's SMs, with every kernel recorded.
 void measure_sm_scaling(const PartContext& at, Forward& forward);
 
+// size_scaling.cpp
+/// Runs each distinct step by itself at its own size and at larger ones, without a profiler.
+void measure_size_scaling(const PartContext& at);
+
 // profiled.cpp
 /// Writes one line for all steps of an op that did not run in the precision asked for.
 void warn_of_other_precisions(const PartContext& at);

@@ -160,6 +160,7 @@ class Sweep {
                                      !options_.dump_gradients.empty(),
                           .marginal = options_.marginal_s > 0,
                           .sm_scaling = options_.sm_scaling_s > 0,
+                          .size_scaling = options_.size_scaling_s > 0,
                           .dumps = options_.dumps,
                           .dump_gradients = options_.dump_gradients,
                           .at = at};

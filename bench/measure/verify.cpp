@@ -1,19 +1,15 @@
-// Makes operands, runs the step, chooses elements and compares them with the reference.
+// Runs the step, chooses elements and compares them with the reference.
 #include "bench/measure/verify.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <memory>
 #include <random>
 #include <set>
 
 #include "bench/measure/device_rows.h"
 #include "bench/plan/current_call.h"
-#include "bench/plan/data/convert.h"
-#include "bench/plan/data/random.h"
 #include "cpu/reference/reference.h"
 #include "kbench/error.h"
 
@@ -64,65 +60,6 @@ std::vector<Element> choose_elements(const Step& step, const Operand& out, std::
     return elements;
 }
 
-/// Seeded random contents as the op says; rows and columns that pad the operand are 0.
-void fill_operand(const Operand& operand, std::uint64_t seed, std::byte* data) {
-    const std::int64_t used = operand.rows * operand.stride * static_cast<std::int64_t>(size_of(operand.type));
-    std::fill(data + (operand.stride > operand.columns ? 0 : used), data + operand.bytes(), std::byte{0});
-    fill_contents(operand.contents, seed, operand.name, operand.type, operand.rows, operand.columns, data,
-                  operand.stride);
-    // Whole numbers below a bound may stand where the usual ones are listed: lengths, say, of which all are full, while
-    // what goes wrong is what comes behind the end of shorter ones. The first row keeps the usual numbers.
-    if (operand.type == DataType::int32 && operand.contents.kind == Contents::Kind::listed &&
-        operand.contents.bound > 0)
-        fill_contents(Contents::below(operand.contents.bound), seed, operand.name, operand.type, operand.rows - 1,
-                      operand.columns, data + operand.stride * static_cast<std::int64_t>(sizeof(std::int32_t)),
-                      operand.stride);
-}
-
-/// A step's operands on the device, and on the host what the reference reads of them: no output, which at the largest
-/// batches may be all that the device can hold. On a CPU both are the same memory unless a layout is packed.
-class StepOperands {
-  public:
-    StepOperands(const VerifyTarget& target, Precision precision, Device& device, std::uint64_t seed)
-        : list_(operands(*target.step, precision)) {
-        for (std::size_t i = 0; i < list_.size(); ++i) add(target, device, i, seed + i);
-    }
-
-    const std::vector<Operand>& list() const { return list_; }
-    std::span<const View> views() const { return views_; }
-    std::span<void* const> pointers() const { return pointers_; }
-
-  private:
-    void add(const VerifyTarget& target, Device& device, std::size_t i, std::uint64_t seed) {
-        const Operand& operand = list_[i];
-        const auto bytes = static_cast<std::size_t>(operand.bytes());
-        const std::optional<std::size_t> packed = target.computation->packed_bytes(i);
-        DeviceBuffer& memory = memory_.emplace_back(device, packed.value_or(bytes));
-        pointers_.push_back(memory.data());
-        View& view = views_.emplace_back(View{nullptr, operand.type, operand.rows, operand.columns, operand.stride});
-        if (operand.use == OperandUse::output) {
-            // NaN in every floating-point format, so that what is not written shows.
-            device.fill(memory.data(), 0xff, bytes);
-            return;
-        }
-        auto* data = packed ? nullptr : static_cast<std::byte*>(device.host_view(memory.data()));
-        const bool shared = data != nullptr;
-        if (!shared) data = host_.emplace_back(std::make_unique_for_overwrite<std::byte[]>(bytes)).get();
-        view.data = data;
-        fill_operand(operand, seed, data);
-        if (packed)
-            target.computation->pack(i, data, memory.data());
-        else if (!shared)
-            device.upload(memory.data(), data, bytes);
-    }
-
-    std::vector<Operand> list_;
-    std::vector<std::unique_ptr<std::byte[]>> host_;
-    std::vector<View> views_;
-    std::vector<DeviceBuffer> memory_;
-    std::vector<void*> pointers_;
-};
-
 /// What one output should be: elements in the order of rows.
 struct ExpectedOutput {
     std::size_t operand;
@@ -140,9 +77,14 @@ static double allowed_error(const Expected& expected, Precision precision, DataT
 }
 
 VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Device& device, std::uint64_t seed) {
+    const StepOperands operands(*target.step, *target.computation, precision, device, seed);
+    return verify_step(target, precision, device, operands, seed);
+}
+
+VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Device& device, const StepOperands& step,
+                         std::uint64_t seed) {
     const Step& what = *target.step;
     const Computation& computation = *target.computation;
-    StepOperands step(target, precision, device, seed);
     // Before the step runs: it may overwrite what it reads.
     std::vector<ExpectedOutput> outputs;
     const auto is_result = [](const Operand& operand) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/device/device.h"
+#include "bench/measure/step_operands.h"
 #include "bench/plan/fuse.h"
 #include "kbench/result.h"
 
@@ -24,5 +25,8 @@ struct VerifyTarget {
 /// written. The host holds the operands that are read, and of the outputs a slab at a time. Throws MeasurementError
 /// naming step, element, both values and the bound when an element exceeds it.
 VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Device& device, std::uint64_t seed);
+/// The same with `operands` of that step and computation, which are as they were made.
+VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Device& device, const StepOperands& operands,
+                         std::uint64_t seed);
 
 }  // namespace kbench

@@ -58,6 +58,10 @@ class OtherDevice final : public Device {
         cpu().download(to, from, bytes);
         if (after_download) after_download(to, bytes);
     }
+    void copy(void* to, const void* from, std::size_t bytes) override {
+        call();
+        cpu().copy(to, from, bytes);
+    }
     void fill(void* memory, int byte, std::size_t bytes) override {
         call();
         cpu().fill(memory, byte, bytes);

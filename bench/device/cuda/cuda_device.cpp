@@ -157,6 +157,9 @@ class CudaDevice final : public Device {
         KBENCH_CUDA(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_));
         synchronize();
     }
+    void copy(void* to, const void* from, std::size_t bytes) override {
+        KBENCH_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_));
+    }
     void fill(void* device, int byte, std::size_t bytes) override {
         KBENCH_CUDA(cudaMemsetAsync(device, byte, bytes, stream_));
     }

@@ -1,0 +1,328 @@
+// Time against size: each distinct step by itself, at its own size and with one size two and four times as large, by
+// the same algorithm. What does not grow is a fixed time of its kernels.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+#include "bench/measure/parts.h"
+#include "bench/measure/progress.h"
+#include "bench/measure/step_operands.h"
+#include "bench/measure/verify.h"
+#include "bench/profile/clock_marks.h"
+#include "kbench/error.h"
+#include "kbench/statistics.h"
+#include "models/growth.h"
+
+namespace kbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Steps that are alike and take less of the steps' time are left out, and the smallest of more than so many.
+constexpr double least_share = 0.01;
+constexpr std::size_t most_shapes = 16;
+/// Two sizes always fit a line; the third tests it. The second triple is for what is too large at 4 times its size.
+constexpr std::array<std::array<std::int64_t, 3>, 2> triples = {{{1, 2, 4}, {1, 2, 3}}};
+constexpr int fewest_rounds = 6;
+/// A graph holds as many runs as take this long at the step's own size: what its ends cost is then below 1 %.
+constexpr double graph_us = 1000;
+constexpr std::size_t most_runs = 500;
+/// Weights are read again after this many times the cache was read. With more than so many copies the host is busy for
+/// longer than the measurement.
+constexpr double caches_apart = 3;
+constexpr std::size_t most_copies = 256;
+/// Longer runs would take seconds a shape.
+constexpr double longest_run_s = 0.3;
+/// The operands of all sizes of a point: to make so many at random takes 16 cores some 2 s.
+constexpr double most_bytes_made = 12e9;
+/// The part of the free memory that is used: what a library or a graph allocates besides must fit, too.
+constexpr double usable_memory = 0.8;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Timed steps that one computation runs.
+struct AlikeSteps {
+    const PlannedStep* first;
+    std::vector<int> positions;  ///< in Point::steps
+    double us = 0;               ///< one of them
+    double total_us() const { return us * static_cast<double>(positions.size()); }
+};
+
+/// Those that take at least least_share, the longest first.
+std::vector<AlikeSteps> alike_steps(const PartContext& at) {
+    std::vector<AlikeSteps> all;
+    double total_us = 0;
+    for (std::size_t s = 0; s < at.point.steps.size(); ++s) {
+        const PlannedStep& planned = at.plan.timed_steps()[s];
+        const double us = at.point.steps[s].device_us().value_or(0);
+        total_us += us;
+        auto known = std::ranges::find_if(
+            all, [&](const AlikeSteps& alike) { return alike.first->computation == planned.computation; });
+        if (known == all.end()) known = all.insert(known, AlikeSteps{&planned, {}, 0});
+        known->positions.push_back(static_cast<int>(s));
+        known->us += (us - known->us) / static_cast<double>(known->positions.size());
+    }
+    std::erase_if(all, [&](const AlikeSteps& a) { return a.us <= 0 || a.total_us() < least_share * total_us; });
+    std::ranges::stable_sort(all, std::greater<>(), &AlikeSteps::total_us);
+    if (all.size() > most_shapes) all.resize(most_shapes);
+    return all;
+}
+
+double work_flops(const Step& step) {
+    double flops = 0;
+    for (std::size_t op = 0; op < step.ops.size(); ++op) flops += step.ops[op].work(step.direction_of(op)).flops;
+    return flops;
+}
+
+/// A step at one of its sizes, and what is needed to run it.
+struct SizedStep {
+    std::int64_t factor;
+    Step step;
+    std::shared_ptr<const Computation> computation;
+    std::vector<std::size_t> weights = {};  ///< its operands that the model keeps, and reads from memory each time
+    std::size_t copies = 1;                 ///< of the weights
+    double operand_bytes = 0, weight_bytes = 0;
+
+    double bytes() const { return operand_bytes + weight_bytes * static_cast<double>(copies - 1); }
+};
+
+/// Runs of a sized step in a row, captured. Runs them once, verified, before anything is timed.
+class SizedRuns {
+  public:
+    SizedRuns(const PartContext& at, const PlannedStep& planned, const SizedStep& sized, std::size_t runs,
+              void* workspace)
+        : device_(at.device),
+          computation_(sized.computation),
+          runs_(runs),
+          workspace_(workspace),
+          operands_(sized.step, *computation_, at.plan.precision(), device_, at.options().seed),
+          begin_(device_.make_event()),
+          end_(device_.make_event()) {
+        if (at.options().verify) {
+            const VerifyTarget target{&sized.step, computation_.get(), planned.provider->name,
+                                      at.plan.model().ops[planned.naming_op].layer};
+            verify_step(target, at.plan.precision(), device_, operands_, at.options().seed);
+        } else {
+            computation_->run(operands_.pointers(), workspace_, device_.stream());  // loads its kernels
+            device_.synchronize();
+        }
+        operands_.make_usual();
+        copy_weights(sized);
+        graph_ = device_.capture([this] {
+            // A GPU is busy when the first mark comes.
+            if (device_.is_gpu()) run_next();
+            begin_->record();
+            run_all();
+            end_->record();
+        });
+        marks_ = make_clock_marks(device_, 2);
+        if (marks_) marked_ = capture_between(device_, marks_.get(), [this] { run_all(); });
+    }
+    SizedRuns(const SizedRuns&) = delete;
+    SizedRuns& operator=(const SizedRuns&) = delete;
+
+    /// Microseconds of one run.
+    double us() {
+        graph_->launch();
+        device_.synchronize();
+        return std::round(end_->ms_since(*begin_) * 1e7 / static_cast<double>(runs_)) / 1e4;
+    }
+    void read_clock() {
+        if (!marks_) return;
+        marked_->launch();
+        marks_->keep();
+    }
+    Quantity clock_mhz() { return measured_clock(marks_.get()); }
+
+  private:
+    void run_next() {
+        computation_->run(sets_[next_], workspace_, device_.stream());
+        next_ = (next_ + 1) % sets_.size();
+    }
+    void run_all() {
+        for (std::size_t run = 0; run < runs_; ++run) run_next();
+    }
+    void copy_weights(const SizedStep& sized) {
+        const auto pointers = operands_.pointers();
+        for (std::size_t copy = 0; copy < sized.copies; ++copy) {
+            std::vector<void*>& set = sets_.emplace_back(pointers.begin(), pointers.end());
+            if (copy == 0) continue;
+            for (const std::size_t i : sized.weights) {
+                set[i] = copies_.emplace_back(device_, operands_.bytes(i)).data();
+                device_.copy(set[i], pointers[i], operands_.bytes(i));
+            }
+        }
+    }
+
+    Device& device_;
+    std::shared_ptr<const Computation> computation_;
+    std::size_t runs_, next_ = 0;
+    void* workspace_;
+    StepOperands operands_;
+    std::vector<DeviceBuffer> copies_;
+    std::vector<std::vector<void*>> sets_;
+    std::unique_ptr<DeviceEvent> begin_, end_;
+    std::unique_ptr<DeviceGraph> graph_, marked_;
+    std::unique_ptr<ClockMarks> marks_;
+};
+
+class SizeScalingOfPoint {
+  public:
+    explicit SizeScalingOfPoint(const PartContext& at) : at_(at) {}
+
+    SizeScaling of(const AlikeSteps& alike) {
+        const PlannedStep& planned = *alike.first;
+        SizeScaling scaling{.steps = alike.positions, .axis = {}, .unavailable = {}, .times = {}};
+        const std::optional<GrownStep> larger = grown(planned.step, 2);
+        if (!larger) {
+            scaling.unavailable =
+                fmt::format("no size of {} is known to grow with the same kernel", op_name(planned.step));
+            return scaling;
+        }
+        scaling.axis = larger->axis;
+        try {
+            const std::size_t runs = runs_of(alike);
+            std::vector<SizedStep> sizes;
+            for (const auto& factors : triples) {
+                sizes = sized_steps(planned, factors, runs);
+                scaling.unavailable = why_too_much(alike, sizes);
+                if (scaling.unavailable.empty()) break;
+            }
+            if (scaling.unavailable.empty()) scaling.times = times_of(planned, sizes, runs);
+        } catch (const Error& error) {
+            at_.require_device();
+            scaling.unavailable = error.what();
+        }
+        return scaling;
+    }
+
+  private:
+    static std::size_t runs_of(const AlikeSteps& alike) {
+        return std::clamp(static_cast<std::size_t>(std::ceil(graph_us / alike.us)), std::size_t{1}, most_runs);
+    }
+
+    std::vector<SizedStep> sized_steps(const PlannedStep& planned, std::span<const std::int64_t> factors,
+                                       std::size_t runs) const {
+        std::vector<SizedStep> sizes;
+        for (const std::int64_t factor : factors) {
+            SizedStep& sized = sizes.emplace_back(SizedStep{factor, planned.step, planned.computation});
+            if (factor > 1) {
+                sized.step = grown(planned.step, factor)->step;
+                sized.computation = resized(*planned.computation, *planned.provider, sized.step, at_.plan.precision());
+            }
+            lay_out(planned, runs, sized);
+        }
+        return sizes;
+    }
+
+    void lay_out(const PlannedStep& planned, std::size_t runs, SizedStep& sized) const {
+        const std::vector<Operand> list = operands(sized.step, at_.plan.precision());
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            const auto bytes = static_cast<double>(
+                sized.computation->packed_bytes(i).value_or(static_cast<std::size_t>(list[i].bytes())));
+            sized.operand_bytes += bytes;
+            if (at_.plan.model().tensors[planned.tensors[i]].role != Role::weights) continue;
+            sized.weights.push_back(i);
+            sized.weight_bytes += bytes;
+        }
+        if (sized.weight_bytes == 0) return;
+        const double apart = caches_apart * static_cast<double>(at_.device.info().cache_bytes) / sized.weight_bytes;
+        // A graph of a GPU has its pointers for good: it needs no more copies than runs.
+        const std::size_t most = at_.device.is_gpu() ? std::min(runs, most_copies) : most_copies;
+        sized.copies = static_cast<std::size_t>(std::clamp(std::ceil(apart), 1.0, static_cast<double>(most)));
+    }
+
+    /// Why sizes are not run; empty where they are. Time is taken to grow as the work does, and as the size.
+    std::string why_too_much(const AlikeSteps& alike, const std::vector<SizedStep>& sizes) const {
+        const SizedStep& largest = sizes.back();
+        const double work = work_flops(sizes.front().step), factor = static_cast<double>(largest.factor),
+                     growth = work > 0 ? std::max(factor, work_flops(largest.step) / work) : factor;
+        if (const double run_s = alike.us * 1e-6 * growth; run_s > longest_run_s)
+            return fmt::format("at {} times its {} a run would take {:.2g} s; those of more than {:.2g} s are left out",
+                               largest.factor, grown(alike.first->step, 2)->axis, run_s, longest_run_s);
+        double made = 0, needed = 0;
+        for (const SizedStep& sized : sizes) {
+            made += sized.operand_bytes;
+            needed += sized.bytes();
+        }
+        if (made_bytes_ + made > most_bytes_made)
+            return fmt::format(
+                "its operands at all sizes are {:.2g} GB; to make more than {:.2g} GB for a point takes too long",
+                made * 1e-9, most_bytes_made * 1e-9);
+        const double free = usable_memory * static_cast<double>(at_.device.free_bytes());
+        if (needed > free)
+            return fmt::format("its operands at all sizes need {:.2g} GB of memory, {:.2g} GB are free", needed * 1e-9,
+                               free * 1e-9);
+        return "";
+    }
+
+    std::vector<SizeTime> times_of(const PlannedStep& planned, const std::vector<SizedStep>& sizes, std::size_t runs) {
+        std::size_t workspace_bytes = 0;
+        bool may_be_cached = false;
+        for (const SizedStep& sized : sizes) {
+            made_bytes_ += sized.operand_bytes;
+            workspace_bytes = std::max(workspace_bytes, sized.computation->workspace_bytes());
+            const double apart = sized.weight_bytes * static_cast<double>(sized.copies);
+            may_be_cached |= apart > 0 && apart < caches_apart * static_cast<double>(at_.device.info().cache_bytes);
+        }
+        const DeviceBuffer workspace(at_.device, workspace_bytes);
+        std::vector<std::unique_ptr<SizedRuns>> all;
+        for (const SizedStep& sized : sizes) {
+            at_.begin(text_of(sized));
+            all.push_back(std::make_unique<SizedRuns>(at_, planned, sized, runs, workspace.data()));
+        }
+        // Some weights are so small that all copies together stay in the cache from launch to launch. In a model
+        // others come between. 10 KB from DRAM are nothing beside the shortest step of a CPU.
+        const bool empties_cache = may_be_cached && at_.device.is_gpu();
+        if (empties_cache && cache_.bytes() == 0)
+            cache_ = DeviceBuffer(at_.device, static_cast<std::size_t>(
+                                                  caches_apart * static_cast<double>(at_.device.info().cache_bytes)));
+        const auto empty_cache = [&] {
+            if (empties_cache) at_.device.fill(cache_.data(), 1, cache_.bytes());
+        };
+        for (const auto& sized : all) sized->us();
+        std::vector<std::vector<double>> samples(sizes.size());
+        const auto start = Clock::now();
+        for (int round = 0; round < fewest_rounds || seconds_since(start) < at_.options().size_scaling_s; ++round) {
+            at_.begin(text_of(sizes.front()));
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                empty_cache();
+                samples[i].push_back(all[i]->us());
+                all[i]->read_clock();
+            }
+        }
+        std::vector<SizeTime> times;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const SizedStep& sized = sizes[i];
+            times.push_back({static_cast<double>(sized.factor), work_flops(sized.step), shape_text(sized.step),
+                             sized.computation->implementation(), summarise(samples[i]), all[i]->clock_mhz()});
+        }
+        return times;
+    }
+
+    static std::string text_of(const SizedStep& sized) {
+        return fmt::format("time against size: {} {}", op_name(sized.step), shape_text(sized.step));
+    }
+
+    const PartContext& at_;
+    double made_bytes_ = 0;
+    DeviceBuffer cache_;
+};
+
+}  // namespace
+
+void measure_size_scaling(const PartContext& at) {
+    if (at.options().size_scaling_s <= 0) return;
+    const std::vector<AlikeSteps> all = alike_steps(at);
+    if (all.empty()) return;
+    const PhaseTimer timer(at.point, "size_scaling");
+    SizeScalingOfPoint scaling(at);
+    for (const AlikeSteps& alike : all) at.point.size_scaling.push_back(scaling.of(alike));
+}
+
+}  // namespace kbench
