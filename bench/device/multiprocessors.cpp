@@ -48,4 +48,11 @@ std::vector<int> counts_at_shares(std::span<const int> possible) {
     return chosen;
 }
 
+int count_beside_thief(std::span<const int> possible) {
+    int largest = 0;
+    for (const int count : possible)
+        if (100 * count <= 85 * possible.back()) largest = count;
+    return largest;
+}
+
 }  // namespace kbench
