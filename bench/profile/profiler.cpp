@@ -27,7 +27,9 @@ class CpuProfiler final : public Profiler {
         throw DeviceError("steps on a CPU launch no kernels");
     }
 
-    RangeTimes time_ranges(DeviceGraph&, double) override { throw DeviceError("steps on a CPU launch no kernels"); }
+    RangeTimes time_ranges(DeviceGraph&, double, const RecordedLaunches&) override {
+        throw DeviceError("steps on a CPU launch no kernels");
+    }
 
     void check(const CounterRequest& request) const override { check_cpu_request(request); }
     RangeCounters count(const CounterRequest&) override { return count_on_cpu(perf_, ranges_); }

@@ -55,6 +55,12 @@ struct RangeTimes {
     std::vector<Summary> us;  ///< by range: from its first kernel's start to its last one's end; n is 0 without kernels
 };
 
+/// What is called around the launches that Profiler::time_ranges records: when the device is about to begin them, and
+/// when it has just ended them.
+struct RecordedLaunches {
+    std::function<void()> begin = {}, end = {};
+};
+
 class Profiler {
   public:
     virtual ~Profiler() = default;
@@ -68,8 +74,10 @@ class Profiler {
     virtual RangeKernels record_kernels(DeviceGraph& all, int runs, double warm_up_s) = 0;
 
     /// Records launches of `all`, a graph of the watched ranges in their order, for about half of `seconds`, after as
-    /// long without records. Throws DeviceError where that cannot be done.
-    virtual RangeTimes time_ranges(DeviceGraph& all, double seconds) = 0;
+    /// long without records. Waits for nothing but them, so that a kernel on another stream may run meanwhile, if it
+    /// began before. Throws DeviceError where that cannot be done.
+    virtual RangeTimes time_ranges(DeviceGraph& all, double seconds, const RecordedLaunches& around) = 0;
+    RangeTimes time_ranges(DeviceGraph& all, double seconds) { return time_ranges(all, seconds, {}); }
 
     /// Throws UsageError when this device has no metric that `request` names, as far as it can tell beforehand, or when
     /// it counts nothing at all and `request` requires it.

@@ -35,7 +35,9 @@ class QuietProfiler final : public Profiler {
     RangeKernels record_kernels(DeviceGraph& all, int runs, double warm_up_s) override {
         return profiler_->record_kernels(all, runs, warm_up_s);
     }
-    RangeTimes time_ranges(DeviceGraph& all, double seconds) override { return profiler_->time_ranges(all, seconds); }
+    RangeTimes time_ranges(DeviceGraph& all, double seconds, const RecordedLaunches& around) override {
+        return profiler_->time_ranges(all, seconds, around);
+    }
     void check(const CounterRequest& request) const override { profiler_->check(request); }
     RangeCounters count(const CounterRequest& request) override { return profiler_->count(request); }
     std::vector<std::pair<std::string, Quantity>> probe_counters() override { return profiler_->probe_counters(); }

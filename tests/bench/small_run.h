@@ -99,8 +99,8 @@ class OtherProfiler final : public Profiler {
     RangeKernels record_kernels(DeviceGraph& all, int runs, double warm_up_s) override {
         return cpu_profiler().record_kernels(all, runs, warm_up_s);
     }
-    RangeTimes time_ranges(DeviceGraph& all, double seconds) override {
-        return cpu_profiler().time_ranges(all, seconds);
+    RangeTimes time_ranges(DeviceGraph& all, double seconds, const RecordedLaunches& around) override {
+        return cpu_profiler().time_ranges(all, seconds, around);
     }
     void check(const CounterRequest&) const override {}
     RangeCounters count(const CounterRequest& request) override {

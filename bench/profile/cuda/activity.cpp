@@ -116,6 +116,10 @@ ActivityRecorder::~ActivityRecorder() {
 
 std::vector<KernelRecord> ActivityRecorder::take() {
     KBENCH_CUDA(cudaDeviceSynchronize());
+    return take_ended();
+}
+
+std::vector<KernelRecord> ActivityRecorder::take_ended() {
     KBENCH_CUPTI(cuptiActivityFlushAll(0));
     Records& all = records();
     const std::lock_guard lock(all.mutex);

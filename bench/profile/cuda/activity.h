@@ -28,6 +28,8 @@ class ActivityRecorder {
     /// Waits for the device; gives the kernels since the last call in order of their start. Throws DeviceError when
     /// records were dropped.
     std::vector<KernelRecord> take();
+    /// The same without waiting: of kernels that have ended, as far as CUPTI has their records by now.
+    std::vector<KernelRecord> take_ended();
 };
 
 }  // namespace kbench::cuda

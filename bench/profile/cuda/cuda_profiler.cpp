@@ -47,8 +47,8 @@ class CudaProfiler final : public Profiler {
         return cuda::record_kernels(device_, all, work_, runs, warm_up_s);
     }
 
-    RangeTimes time_ranges(DeviceGraph& all, double seconds) override {
-        return cuda::time_ranges(device_, state_, all, work_, seconds);
+    RangeTimes time_ranges(DeviceGraph& all, double seconds, const RecordedLaunches& around) override {
+        return cuda::time_ranges(device_, state_, all, work_, seconds, around);
     }
 
     void check(const CounterRequest& request) const override {

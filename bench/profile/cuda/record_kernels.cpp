@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "bench/profile/condition_sampler.h"
 #include "bench/profile/cuda/activity.h"
@@ -74,6 +77,29 @@ std::vector<Records> by_range(Records records, const std::vector<CapturedWork>& 
         }
     throw DeviceError(fmt::format("CUPTI's {} records of kernels do not fit the {} nodes of the {} steps",
                                   records.size(), range_of_node.size(), work.size()));
+}
+
+/// How long to wait for the records of kernels that have ended.
+constexpr std::chrono::milliseconds longest_wait{500};
+
+/// The records of so many launches of a graph that have ended, and of no other kernel: one that goes on beside them on
+/// another stream is not waited for.
+Records ended_records(ActivityRecorder& recorder, const std::vector<CapturedWork>& work, int launches) {
+    std::size_t least = 0;
+    for (const CapturedWork& range : work) least += range.launches.size();
+    least *= static_cast<std::size_t>(launches);
+    Records all;
+    const auto start = std::chrono::steady_clock::now();
+    while (true) {
+        Records next = recorder.take_ended();
+        std::erase_if(next, [](const KernelRecord& record) { return record.graph_node == 0; });
+        all.insert(all.end(), std::make_move_iterator(next.begin()), std::make_move_iterator(next.end()));
+        // Nodes that fill memory may have records, too: there may be more to come than the fewest.
+        if ((all.size() >= least && next.empty()) || std::chrono::steady_clock::now() - start > longest_wait) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    std::ranges::stable_sort(all, {}, &KernelRecord::start_ns);
+    return all;
 }
 
 /// The kernels of one range as the median of all runs: of their times and of the gaps before them.
@@ -203,7 +229,7 @@ RangeKernels record_kernels(Device& device, DeviceGraph& all, const std::vector<
 }
 
 RangeTimes time_ranges(Device& device, MachineState& state, DeviceGraph& all, const std::vector<CapturedWork>& work,
-                       double seconds) {
+                       double seconds, const RecordedLaunches& around) {
     double launch_ms = last_launch_ms(device, all, 1);
     if (launch_ms <= long_launch_ms) launch_ms = last_launch_ms(device, all, 2);
     last_launch_ms(device, all, launches_in(seconds / 2, launch_ms));
@@ -215,16 +241,19 @@ RangeTimes time_ranges(Device& device, MachineState& state, DeviceGraph& all, co
     ConditionSampler conditions(state);
     ActivityRecorder recorder;
     conditions.start();
+    if (around.begin) around.begin();
     for (int i = 0; i <= result.launches; ++i) {  // one more: the first waits for the host and does not count
         marks[static_cast<std::size_t>(i)]->record();
         all.launch();
     }
     marks.back()->record();
     device.synchronize();
+    if (around.end) around.end();
     result.sm_clock_mhz = conditions.stop().sm_clock_mhz;
     std::vector<double> latency_ms;
     std::vector<std::vector<double>> us_of_ranges(work.size());
-    const std::vector<Records> launches = by_launch(recorder.take(), result.launches + 1);
+    const std::vector<Records> launches =
+        by_launch(ended_records(recorder, work, result.launches + 1), result.launches + 1);
     for (std::size_t i = 1; i < launches.size(); ++i) {
         latency_ms.push_back(marks[i + 1]->ms_since(*marks[i]));
         const std::vector<Records> ranges = by_range(launches[i], work);

@@ -18,6 +18,6 @@ RangeKernels record_kernels(Device& device, DeviceGraph& all, const std::vector<
 
 /// As Profiler::time_ranges; `state` tells the clock.
 RangeTimes time_ranges(Device& device, MachineState& state, DeviceGraph& all, const std::vector<CapturedWork>& work,
-                       double seconds);
+                       double seconds, const RecordedLaunches& around);
 
 }  // namespace kbench::cuda
