@@ -49,7 +49,7 @@ MergedRuns merged(const PointFacts& facts, Taken taken, const std::vector<std::s
 }
 
 /// ln(time ratio) as recorded; its interval also holds that at equal clocks.
-Interval growth(const Interval& us, double clock_mhz, const MergedRuns& computing) {
+Interval slowdown(const Interval& us, double clock_mhz, const MergedRuns& computing) {
     Interval grew = log_ratio(us, computing.us);
     const double clock = clock_mhz > 0 && computing.clock_mhz > 0 ? std::log(clock_mhz / computing.clock_mhz) : 0;
     grew.low = std::min(grew.low, grew.low + clock);
@@ -91,7 +91,7 @@ BandwidthFinding finding_of(const LevelElasticity& level) {
 /// Fills in the elasticities at the largest shares: L2's first, as DRAM's thief takes L2's bandwidth as well.
 void add_elasticities(TheftGroup& group, const PointFacts& facts, const MergedRuns& computing) {
     const auto grew = [&](const TheftTimes& times) {
-        return growth(sum_of_steps(times.step_us, group.steps), times.clock_mhz, computing);
+        return slowdown(sum_of_steps(times.step_us, group.steps), times.clock_mhz, computing);
     };
     const auto over = [](const Interval& of, double under) {
         return Interval{of.value / under, of.low / under, of.high / under};

@@ -209,6 +209,9 @@ const Option table[] = {
     {"--no-size-scaling", "", "",
      "skip the steps at larger sizes, which show how much of their time does not grow with the work",
      [](RunRequest& r, const std::string&) { r.run.size_scaling_s = 0; }},
+    {"--no-theft", "", "",
+     "skip the forwards beside a thief of DRAM's or L2's bandwidth, which show whether that is the bottleneck",
+     [](RunRequest& r, const std::string&) { r.run.theft_s = 0; }},
     {"--retune", "", "", "measure GEMM algorithms again instead of using the remembered ones",
      [](RunRequest& r, const std::string&) { r.run.retune = true; }},
     {"--deterministic", "", "",
@@ -293,7 +296,7 @@ void resolve(RunRequest& request) {
         request.run.counters.sets.clear();
         request.ceilings.policy = CeilingPolicy::none;
         request.run.step_runs = request.run.activity_runs = 0;
-        request.run.marginal_s = request.run.sm_scaling_s = request.run.size_scaling_s = 0;
+        request.run.marginal_s = request.run.sm_scaling_s = request.run.size_scaling_s = request.run.theft_s = 0;
     }
     if (request.quick) {
         request.ceilings.seconds = 2;
@@ -304,7 +307,7 @@ void resolve(RunRequest& request) {
         if (!request.time_budget_given) request.run.sampler.time_budget_s = 1;
         request.run.step_runs = std::min(1, request.run.step_runs);
         request.run.activity_warm_up_s = 0;
-        request.run.marginal_s = request.run.sm_scaling_s = request.run.size_scaling_s = 0;
+        request.run.marginal_s = request.run.sm_scaling_s = request.run.size_scaling_s = request.run.theft_s = 0;
         request.run.output_repeats = 1;
     }
 }

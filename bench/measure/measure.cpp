@@ -25,6 +25,7 @@ Measured measure(Plan& plan, Device& device, Profiler& profiler, const Wants& wa
     record_kernels(at, forward);
     if (wants.sm_scaling) measure_sm_scaling(at, forward);
     if (wants.size_scaling) measure_size_scaling(at);
+    if (wants.theft) measure_theft(at);
     if (wants.marginal) measure_marginal_costs(at, forward);
     if (wants.steps) account_for_steps(at);
     count(at);

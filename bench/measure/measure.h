@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/machine/ceilings.h"
 #include "bench/device/device.h"
 #include "bench/measure/forward.h"
 #include "bench/measure/point_options.h"
@@ -30,7 +31,9 @@ struct Wants {
     std::optional<Verification> verified;
     /// Takes the samples and fills in point.end_to_end; empty: as sample_end_to_end does (parts.h).
     std::function<void(Forward& forward)> sample;
-    bool steps = true, outputs = true, marginal = true, sm_scaling = true, size_scaling = true;
+    bool steps = true, outputs = true, marginal = true, sm_scaling = true, size_scaling = true, theft = true;
+    /// The machine's, of which a thief takes shares; without them there is no theft.
+    Roofs roofs = {};
     FilesByName dumps = {};                     ///< also write these outputs to .npy files
     std::filesystem::path dump_gradients = {};  ///< also write the weights' gradients there, by the weights' names
     /// Called with a part's name before it begins, and again within long ones; what it throws ends the measurement.

@@ -65,6 +65,11 @@ void measure_sm_scaling(const PartContext& at, Forward& forward);
 /// Runs each distinct step by itself at its own size and at larger ones, without a profiler.
 void measure_size_scaling(const PartContext& at);
 
+// theft.cpp
+/// Runs the forward again on most of a GPU's SMs while a thief on the others takes bandwidth, with every kernel
+/// recorded.
+void measure_theft(const PartContext& at);
+
 // profiled.cpp
 /// Writes one line for all steps of an op that did not run in the precision asked for.
 void warn_of_other_precisions(const PartContext& at);

@@ -16,6 +16,7 @@ struct PointOptions {
     double marginal_s = 3;        ///< time for the marginal costs of all op kinds; 0: none
     double sm_scaling_s = 0.3;    ///< time for the forward on each number of a GPU's SMs, all among them; 0: none
     double size_scaling_s = 0.1;  ///< time for each distinct step at its own size and at larger ones; 0: none
+    double theft_s = 0.15;        ///< time for the forward beside each thief, some ten of them; 0: none
     CounterRequest counters;
     int output_repeats = 4;  ///< further forwards whose outputs must have the bits of the first
     bool verify = true;

@@ -112,6 +112,7 @@ std::map<std::string, std::string> recorded_options(const RunOptions& options, c
         {"marginal_s", fmt::format("{}", options.marginal_s)},
         {"sm_scaling_s", fmt::format("{}", options.sm_scaling_s)},
         {"size_scaling_s", fmt::format("{}", options.size_scaling_s)},
+        {"theft_s", fmt::format("{}", options.theft_s)},
         {"logits_repeats", fmt::format("{}", options.output_repeats)}};
     if (const std::optional<GpuInfo>& gpu = device.info().gpu; gpu && gpu->multiprocessors_of_device)
         recorded["sms"] = fmt::format("{} of {}", gpu->multiprocessors, *gpu->multiprocessors_of_device);

@@ -37,8 +37,13 @@ constexpr int max_batch_attempts = 5;
 /// The points of one sweep: what they share, and how each is measured.
 class Sweep {
   public:
-    Sweep(const RunOptions& options, Device& device, Profiler& profiler, Progress& progress)
-        : options_(options), device_(device), profiler_(profiler), progress_(progress), plans_(options, device) {
+    Sweep(const RunOptions& options, Device& device, Profiler& profiler, Progress& progress, const Roofs& roofs)
+        : options_(options),
+          device_(device),
+          profiler_(profiler),
+          progress_(progress),
+          roofs_(roofs),
+          plans_(options, device) {
         if (options.weights) checkpoint_ = std::make_unique<CheckpointWeights>(*options.weights);
     }
 
@@ -161,6 +166,8 @@ class Sweep {
                           .marginal = options_.marginal_s > 0,
                           .sm_scaling = options_.sm_scaling_s > 0,
                           .size_scaling = options_.size_scaling_s > 0,
+                          .theft = options_.theft_s > 0,
+                          .roofs = roofs_,
                           .dumps = options_.dumps,
                           .dump_gradients = options_.dump_gradients,
                           .at = at};
@@ -211,6 +218,7 @@ class Sweep {
     Device& device_;
     Profiler& profiler_;
     Progress& progress_;
+    Roofs roofs_;
     PointPlans plans_;
     std::unique_ptr<CheckpointWeights> checkpoint_;
     std::string part_;  ///< that the point is at
@@ -254,7 +262,7 @@ SweepEnd run_points(const RunOptions& asked, Device& device, Profiler& profiler,
     one.configuration = result.configuration;
     one.ceilings = result.ceilings;
     const std::vector<std::string> of_all = result.warnings;
-    Sweep sweep(options, device, profiler, progress);
+    Sweep sweep(options, device, profiler, progress, Roofs(result));
     const StopSignals signals;
     SweepEnd end;
     for (std::size_t i = 0; i < specs.size() && !end.early(); ++i) {

@@ -1,9 +1,8 @@
 // Time against SMs: the same forward, captured again on the streams of devices with fewer of the GPU's SMs.
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "bench/device/multiprocessors.h"
+#include "bench/measure/part_times.h"
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
 #include "kbench/error.h"
@@ -11,35 +10,17 @@
 namespace kbench {
 namespace {
 
-/// Records are of whole nanoseconds; medians may lie between two.
-double rounded_us(double us) { return std::round(us * 1e4) / 1e4; }
-
 SmCountRun run_of(int multiprocessors, const RangeTimes& times) {
     SmCountRun run;
     run.multiprocessors = multiprocessors;
-    run.sm_clock_mhz = times.sm_clock_mhz;
-    run.launches = times.launches;
-    run.latency_ms = times.latency_ms.median;
-    for (const Summary& us : times.us) {
-        run.step_us.push_back(rounded_us(us.median));
-        run.step_low_us.push_back(rounded_us(us.ci_low));
-        run.step_high_us.push_back(rounded_us(us.ci_high));
-    }
+    set_times(run, times);
     return run;
 }
 
-/// Runs the plan on so many SMs of its GPU. Steps keep their memory; only the stream is another.
+/// Runs the plan on so many SMs of its GPU.
 RangeTimes times_on(int multiprocessors, int ordinal, const Plan& plan, double seconds) {
     const std::unique_ptr<Device> part = make_cuda_device(multiprocessors, ordinal);
-    const std::unique_ptr<Profiler> profiler = make_profiler(*part);
-    const std::vector<WorkRange> ranges = ranges_of(plan, *part);
-    for (const WorkRange& range : ranges) enqueue(range);  // nothing may be loaded for this stream in a capture
-    part->synchronize();
-    profiler->watch(ranges);
-    const std::unique_ptr<DeviceGraph> all = part->capture([&] {
-        for (const WorkRange& range : ranges) enqueue(range);
-    });
-    return profiler->time_ranges(*all, seconds);
+    return WorkOnPart(ranges_of(plan, *part), *part).times(seconds);
 }
 
 }  // namespace

@@ -297,6 +297,7 @@ void MicroSession::measure_new(const MicroCase& micro, const std::function<void(
                       .marginal = false,
                       .sm_scaling = false,
                       .size_scaling = false,
+                      .theft = false,
                       .at = [&](const std::string& part) { progress_.show(micro.name() + ": " + part); }};
     current_.measured = kbench::measure(*current_.plan, device_, profiler_, wants, point, result_.warnings);
     fold();

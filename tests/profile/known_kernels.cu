@@ -137,6 +137,16 @@ __global__ void copy_kernel(uint4* to, const uint4* from, std::int64_t vectors) 
         to[first + i * threads] = from[first + i * threads];
 }
 
+__global__ void note_sms_kernel(unsigned* seen) {
+    unsigned id;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+    // Long enough that no SM could take the blocks of others.
+    const long long begin = clock64();
+    while (clock64() - begin < 20000) {
+    }
+    if (threadIdx.x == 0) seen[id] = 1;
+}
+
 __global__ __launch_bounds__(unit_threads) void fma_over_l2_kernel(const float4* data, unsigned chunks, int steps,
                                                                    int rounds_256ths, float* out) {
     const unsigned thread = blockIdx.x * unit_threads + threadIdx.x;
@@ -255,6 +265,11 @@ void fma_over_l2(const void* data, std::int64_t bytes, int blocks, int steps, in
     fma_over_l2_kernel<<<static_cast<unsigned>(blocks), unit_threads, 0, stream>>>(
         static_cast<const float4*>(data), static_cast<unsigned>(bytes / tied_bytes), steps, rounds_256ths, out);
     KBENCH_CUDA_LAUNCHED("fma_over_l2_kernel");
+}
+
+void note_sms(unsigned* seen, int blocks, cudaStream_t stream) {
+    note_sms_kernel<<<static_cast<unsigned>(blocks), 64, 0, stream>>>(seen);
+    KBENCH_CUDA_LAUNCHED("note_sms_kernel");
 }
 
 int chase_warps() { return chase_blocks() * chase_threads / 32; }

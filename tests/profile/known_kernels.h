@@ -64,4 +64,7 @@ inline constexpr std::int64_t tied_bytes = unit_threads * tied_loads * 16;
 inline constexpr int tied_round = 64;  ///< FMAs of a round
 constexpr double tied_fmas(int rounds_256ths) { return 4 * tied_loads + tied_round * rounds_256ths / 256.0; }
 
+/// `blocks` blocks that wait long enough to be spread over all SMs set seen[%smid] to 1.
+void note_sms(unsigned* seen, int blocks, cudaStream_t stream);
+
 }  // namespace kbench::cuda::known

@@ -1,0 +1,12 @@
+// The thief on a GPU's SMs.
+#pragma once
+
+#include <memory>
+
+#include "bench/measure/thief.h"
+
+namespace kbench::cuda {
+
+std::unique_ptr<Thief> make_thief(Device& rest);
+
+}  // namespace kbench::cuda

@@ -1,0 +1,123 @@
+// Time against bandwidth: the same forward on most of a GPU's SMs, while a thief on the others takes a share of DRAM's
+// bandwidth, of L2's, or only computes.
+#include "bench/measure/theft.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "bench/device/multiprocessors.h"
+#include "bench/measure/parts.h"
+#include "bench/measure/progress.h"
+#include "kbench/error.h"
+
+namespace kbench {
+namespace {
+
+struct WantedRun {
+    Taken taken;
+    double share;  ///< of the roof of that
+};
+
+/// Levels take turns and the runs that only compute stand between, so that what drifts meets none of them alone. The
+/// largest shares, which decide, come while the clock is as it was in the runs that they are compared with.
+constexpr WantedRun wanted_runs[] = {
+    {Taken::nothing, 0}, {Taken::compute, 0}, {Taken::dram, 0.3}, {Taken::l2, 0.3},   {Taken::compute, 0},
+    {Taken::dram, 0.1},  {Taken::l2, 0.1},    {Taken::l2, 0.2},   {Taken::dram, 0.2}, {Taken::compute, 0},
+};
+
+std::string text_of(const WantedRun& wanted) {
+    const std::string_view name = taken_names[static_cast<int>(wanted.taken)];
+    if (wanted.share <= 0) return fmt::format("beside a thief of {}", name);
+    return fmt::format("beside a thief of {:.0f} % of {}", 100 * wanted.share, name);
+}
+
+/// Bytes a second at the roof of what is taken; 0 where it has none or it is not known.
+double roof_of(const Roofs& roofs, Taken taken) {
+    if (taken != Taken::dram && taken != Taken::l2) return 0;
+    const std::optional<Roof> roof = roofs.bandwidth(taken == Taken::dram ? Level::dram : Level::l2);
+    return roof ? roof->per_s : 0;
+}
+
+/// The work beside the thief, whose share is what it took while launches were recorded.
+ThiefRun run_beside(const TheftSetup& setup, const WantedRun& wanted, double roof) {
+    ThiefRun run;
+    run.takes = taken_names[static_cast<int>(wanted.taken)];
+    run.multiprocessors = setup.multiprocessors;
+    if (wanted.taken == Taken::nothing) {
+        set_times(run, setup.work.times(setup.seconds));
+        return run;
+    }
+    Thief& thief = setup.thief;
+    Thief::Count before, after;
+    bool is_running = false;
+    const auto begin = [&] { before = thief.count(); };
+    const auto end = [&] {
+        after = thief.count();
+        is_running = thief.is_running();
+    };
+    thief.start(wanted.taken, wanted.share * roof);
+    const RangeTimes times = setup.work.times(setup.seconds, {begin, end});
+    thief.stop();
+    if (!is_running || !(after.seconds > before.seconds))
+        throw DeviceError("the thief had ended before the work beside it did");
+    set_times(run, times);
+    if (roof > 0) run.share = (after.bytes - before.bytes) / (after.seconds - before.seconds) / roof;
+    return run;
+}
+
+/// Why it is not to be measured; empty where it is.
+std::string why_not(const PartContext& at) {
+    if (const double forward_s = at.point.end_to_end->latency.summary_ms.median * 1e-3;
+        forward_s > at.options().theft_s)
+        return fmt::format("one run takes {:.2g} s; those of more than {:.2g} s would outlast the thief", forward_s,
+                           at.options().theft_s);
+    if (roof_of(at.wants.roofs, Taken::dram) <= 0)
+        return "no roof of DRAM is known, of which a thief could take a share (kbench ceilings measures them)";
+    return "";
+}
+
+}  // namespace
+
+void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft) {
+    for (const WantedRun& wanted : wanted_runs) {
+        const double roof = roof_of(setup.roofs, wanted.taken);
+        if (wanted.share > 0 && roof <= 0) continue;
+        if (setup.begin) setup.begin(text_of(wanted));
+        theft.runs.push_back(run_beside(setup, wanted, roof));
+    }
+}
+
+void measure_theft(const PartContext& at) {
+    const std::optional<GpuInfo>& gpu = at.device.info().gpu;
+    // A part has no parts of its own; where records cannot be taken the point says so already.
+    if (at.options().theft_s <= 0 || !gpu || gpu->multiprocessors_of_device || !at.point.activity.unavailable.empty())
+        return;
+    const PhaseTimer timer(at.point, "theft");
+    BandwidthTheft& theft = at.point.theft.emplace();
+    theft.unavailable = why_not(at);
+    if (!theft.unavailable.empty()) return;
+    try {
+        const int count = count_beside_thief(possible_multiprocessors(at.device));
+        if (count == 0) throw DeviceError("this GPU has too few SMs for a thief beside the work");
+        const SplitDevice split = split_cuda_device(count, at.device.info().ordinal);
+        const std::unique_ptr<Thief> thief = make_thief(*split.rest);
+        WorkOnPart work(ranges_of(at.plan, *split.part), *split.part);
+        run_beside_thieves({work, *thief, count, at.wants.roofs, at.options().theft_s,
+                            [&](const std::string& text) { at.begin(text); }},
+                           theft);
+    } catch (const Error& error) {
+        at.require_device();
+        const auto took = [](const ThiefRun& run) { return run.share > 0; };
+        if (std::ranges::none_of(theft.runs, took)) {  // then nothing is known of any bandwidth
+            theft.runs.clear();
+            theft.unavailable = error.what();
+        } else {
+            at.warn(fmt::format("time against bandwidth ends after {} runs: {}", theft.runs.size(), error.what()));
+        }
+    }
+}
+
+}  // namespace kbench

@@ -1,0 +1,29 @@
+// Work beside a thief, of whatever it consists: what a point's forward and tests of known kernels have in common.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "analysis/machine/ceilings.h"
+#include "bench/device/device.h"
+#include "bench/measure/part_times.h"
+#include "bench/measure/thief.h"
+#include "kbench/result.h"
+
+namespace kbench {
+
+/// What is set beside each other.
+struct TheftSetup {
+    WorkOnPart& work;
+    Thief& thief;           ///< on SMs that the work has not
+    int multiprocessors;    ///< the work's
+    const Roofs& roofs;     ///< of which shares are taken; a level without one is left out
+    double seconds = 0.15;  ///< for the work beside each thief
+    std::function<void(const std::string& text)> begin = {};  ///< called before each, with what comes
+};
+
+/// Appends a run beside each thief to `theft`, so that what came before an error stays. Throws DeviceError where
+/// launches cannot be recorded, or the thief ended before they did.
+void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft);
+
+}  // namespace kbench

@@ -1,0 +1,213 @@
+// A thief beside kernels of known nature: what it takes away slows down what needs it, and nothing else.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/explain/theft.h"
+#include "bench/device/device.h"
+#include "bench/device/multiprocessors.h"
+#include "bench/measure/theft.h"
+#include "kbench/error.h"
+#include "kernels/probe/cache.h"
+#include "kernels/probe/fma.h"
+#include "kernels/probe/memory.h"
+#include "kernels/spin.h"
+#include "tests/profile/known_kernels.h"
+#include "tests/profile/known_steps.h"
+
+namespace kbench {
+namespace {
+
+using Enqueue = std::function<void(cudaStream_t stream)>;
+
+/// Other tests of this program profile; parts are made before any does.
+class SplitFirst : public testing::Environment {
+    void SetUp() override {
+        if (cuda_unavailable().empty()) keep_parts(*make_cuda_device());
+    }
+};
+[[maybe_unused]] const testing::Environment* const split_first = testing::AddGlobalTestEnvironment(new SplitFirst);
+
+class GpuTheft : public testing::Test {
+  protected:
+    static void SetUpTestSuite() {
+        if (!cuda_unavailable().empty()) return;
+        roofs_ = std::make_unique<Roofs>(measured_roofs(*make_cuda_device(), 2), "cuda");
+    }
+    static void TearDownTestSuite() { roofs_.reset(); }
+
+    void SetUp() override {
+        if (!cuda_unavailable().empty()) GTEST_SKIP() << cuda_unavailable();
+        device_ = make_cuda_device();
+        try {
+            count_ = count_beside_thief(possible_multiprocessors(*device_));
+        } catch (const DeviceError& error) {
+            GTEST_SKIP() << error.what();
+        }
+        if (count_ == 0) GTEST_SKIP() << "this GPU has too few SMs for a thief beside the work";
+        split_ = split_cuda_device(count_, device_->info().ordinal);
+    }
+
+    WorkOnPart on_part(const std::vector<std::pair<std::string, Enqueue>>& steps) {
+        auto* const stream = static_cast<cudaStream_t>(split_.part->stream());
+        std::vector<WorkRange> ranges;
+        for (const auto& [name, enqueue] : steps)
+            ranges.push_back({.group = "", .name = name, .enqueue = [enqueue, stream] { enqueue(stream); }});
+        return {std::move(ranges), *split_.part};
+    }
+
+    /// Steps beside every thief, as a forward is measured.
+    BandwidthElasticity measured(const std::vector<std::pair<std::string, Enqueue>>& steps) {
+        point_ = {};
+        for (const auto& [name, enqueue] : steps) {
+            StepResult& step = point_.steps.emplace_back();
+            step.op = step.layer = name;
+        }
+        const std::unique_ptr<Thief> thief = make_thief(*split_.rest);
+        WorkOnPart work = on_part(steps);
+        run_beside_thieves({.work = work, .thief = *thief, .multiprocessors = count_, .roofs = *roofs_, .seconds = 0.2},
+                           point_.theft.emplace());
+        return bandwidth_elasticity(make_facts(point_, *roofs_));
+    }
+
+    /// What was seen, for whoever reads a failure.
+    std::string account(const BandwidthElasticity& theft) const {
+        std::string text = theft.unavailable;
+        for (const ThiefRun& run : point_.theft->runs)
+            text += fmt::format("{} {:.3f} at {:.0f} MHz: {:.3f} ms\n", run.takes, run.share,
+                                run.sm_clock_mhz.value.value_or(0), run.latency_ms);
+        for (const TheftGroup& group : theft.steps)
+            text += sentence(group, group.dram) + "\n" + sentence(group, group.l2) + "\n";
+        return text;
+    }
+
+    std::unique_ptr<Device> device_;
+    int count_ = 0;
+    SplitDevice split_;
+    Point point_;
+    static inline std::unique_ptr<Roofs> roofs_;
+};
+
+TEST_F(GpuTheft, BothPartsTogetherAreAllSmsAndShareNone) {
+    const int all = device_->info().gpu->multiprocessors;
+    EXPECT_EQ(split_.part->multiprocessors(), count_);
+    EXPECT_EQ(split_.rest->multiprocessors(), all - count_);
+    constexpr std::size_t most_sms = 1024;
+    std::vector<std::vector<unsigned>> seen;
+    for (Device* part : {split_.part.get(), split_.rest.get()}) {
+        const DeviceBuffer ids(*part, most_sms * sizeof(unsigned));
+        part->fill(ids.data(), 0, ids.bytes());
+        cuda::known::note_sms(reinterpret_cast<unsigned*>(ids.data()), 4096, static_cast<cudaStream_t>(part->stream()));
+        part->download(seen.emplace_back(most_sms).data(), ids.data(), ids.bytes());
+        EXPECT_EQ(std::count(seen.back().begin(), seen.back().end(), 1u), part->multiprocessors());
+    }
+    for (std::size_t sm = 0; sm < most_sms; ++sm) EXPECT_LE(seen[0][sm] + seen[1][sm], 1u) << "SM " << sm;
+}
+
+/// Nothing that is recorded waits for the thief, and none of its kernels is taken for the work's.
+TEST_F(GpuTheft, WorkIsRecordedWhileTheThiefGoesOn) {
+    const std::unique_ptr<Thief> thief = make_thief(*split_.rest);
+    const int sms = count_;
+    WorkOnPart work = on_part({{"spin", [sms](cudaStream_t stream) { cuda::spin(100000, sms, stream); }}});
+    const double alone_us = work.times(0.1).us.at(0).median;
+    for (const Taken what : {Taken::compute, Taken::dram, Taken::l2}) {
+        thief->start(what, what == Taken::compute ? 0 : 300e9);
+        bool ran = false;
+        const RangeTimes times = work.times(0.1, {.begin = {}, .end = [&] { ran = thief->is_running(); }});
+        EXPECT_TRUE(ran) << "something waited for it until its deadline";
+        EXPECT_TRUE(thief->is_running()) << "something waited for it until its deadline";
+        thief->stop();
+        EXPECT_FALSE(thief->is_running());
+        ASSERT_EQ(times.us.size(), 1u);
+        EXPECT_NEAR(times.us[0].median / alone_us, 1, 0.15);
+    }
+}
+
+TEST_F(GpuTheft, TakesTheSharesThatItIsAskedFor) {
+    const int sms = count_;
+    measured({{"spin", [sms](cudaStream_t stream) { cuda::spin(100000, sms, stream); }}});
+    for (const ThiefRun& run : point_.theft->runs) {
+        if (run.takes != "dram" && run.takes != "l2") continue;
+        const double asked = run.share < 0.15 ? 0.1 : run.share < 0.25 ? 0.2 : 0.3;
+        EXPECT_NEAR(run.share / asked, 1, 0.1) << run.takes;
+    }
+    EXPECT_EQ(point_.theft->runs.size(), 10u);
+}
+
+TEST_F(GpuTheft, ACopyIsBoundByDramAlone) {
+    constexpr std::int64_t bytes = std::int64_t{1} << 30;
+    const DeviceBuffer to(*device_, bytes), from(*device_, bytes);
+    device_->fill(from.data(), 0x3f, bytes);
+    device_->synchronize();
+    const int sms = count_;
+    const BandwidthElasticity theft =
+        measured({{"copy", [&](cudaStream_t stream) {
+                       const cuda::probe::MemoryBuffers buffers{.a = to.data(), .b = from.data(), .bytes = bytes};
+                       cuda::probe::stream_memory(cuda::probe::Traffic::copy, {.blocks_per_sm = 0}, buffers, 0, sms,
+                                                  nullptr, stream);
+                   }}});
+    ASSERT_EQ(theft.unavailable, "");
+    EXPECT_NEAR(theft.steps.at(0).dram.elasticity->value, 1, 0.3) << account(theft);
+    EXPECT_EQ(theft.steps[0].dram.finding, BandwidthFinding::binds) << account(theft);
+    EXPECT_NE(theft.steps[0].l2.finding, BandwidthFinding::binds) << account(theft);
+}
+
+TEST_F(GpuTheft, ReadsThatStayInL2AreBoundByL2Alone) {
+    const std::int64_t bytes =
+        device_->info().gpu->l2_bytes / 4 / cuda::probe::memory_chunk_bytes * cuda::probe::memory_chunk_bytes;
+    const DeviceBuffer data(*device_, static_cast<std::size_t>(bytes)), sums(*device_, cuda::probe::memory_sums * 4);
+    device_->fill(data.data(), 0x3f, data.bytes());
+    device_->fill(sums.data(), 0, sums.bytes());
+    device_->synchronize();
+    const int blocks = 4 * count_;
+    const BandwidthElasticity theft =
+        measured({{"l2", [&](cudaStream_t stream) {
+                       cuda::probe::read_l2(data.data(), bytes, 4, blocks, 500,
+                                            reinterpret_cast<std::uint32_t*>(sums.data()), nullptr, stream);
+                   }}});
+    ASSERT_EQ(theft.unavailable, "");
+    EXPECT_EQ(theft.steps.at(0).l2.finding, BandwidthFinding::binds) << account(theft);
+    EXPECT_NE(theft.steps[0].dram.finding, BandwidthFinding::binds) << account(theft);
+    EXPECT_LT(theft.steps[0].dram.elasticity->value, 0.3) << account(theft);
+}
+
+TEST_F(GpuTheft, FmaIsBoundByNeither) {
+    const int blocks = 64 * count_;
+    const DeviceBuffer out(*device_, sizeof(float) * static_cast<std::size_t>(blocks) * cuda::probe::fma_threads);
+    const BandwidthElasticity theft =
+        measured({{"fma", [&](cudaStream_t stream) {
+                       cuda::probe::fma_chains(DataType::fp32, 8, blocks, 64, out.data(), nullptr, stream);
+                   }}});
+    ASSERT_EQ(theft.unavailable, "");
+    for (const Level level : {Level::dram, Level::l2})
+        EXPECT_EQ(theft.steps.at(0).at(level).finding, BandwidthFinding::does_not_bind) << account(theft);
+}
+
+/// A chain of loads waits for latency, which grows a little with traffic.
+TEST_F(GpuTheft, AChaseIsBoundByNeither) {
+    constexpr std::uint32_t nodes = 1u << 23;  // 512 MiB
+    const DeviceBuffer chain(*device_, std::size_t{nodes} * cuda::known::chase_stride_bytes);
+    const DeviceBuffer out(*device_, sizeof(std::uint32_t) * static_cast<std::size_t>(cuda::known::chase_warps()));
+    auto* const own = static_cast<cudaStream_t>(device_->stream());
+    auto* const words = reinterpret_cast<std::uint32_t*>(chain.data());
+    cuda::known::make_chase(words, nodes, own);
+    device_->synchronize();
+    const BandwidthElasticity theft =
+        measured({{"chase", [&](cudaStream_t stream) {
+                       cuda::known::chase(words, nodes, 400, reinterpret_cast<std::uint32_t*>(out.data()), stream);
+                   }}});
+    ASSERT_EQ(theft.unavailable, "");
+    for (const Level level : {Level::dram, Level::l2}) {
+        EXPECT_NE(theft.steps.at(0).at(level).finding, BandwidthFinding::binds) << account(theft);
+        EXPECT_LT(theft.steps[0].at(level).elasticity->value, 0.3) << account(theft);
+    }
+}
+
+}  // namespace
+}  // namespace kbench
