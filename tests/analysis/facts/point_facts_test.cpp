@@ -103,5 +103,31 @@ TEST(SmTimes, AreThoseOfThePointsSteps) {
     EXPECT_THAT(facts.sm_times_unavailable, testing::HasSubstr("not of the point's steps"));
 }
 
+TEST(TheftTimes, AreThoseOfThePointsSteps) {
+    Point point;
+    point.steps.resize(1);
+    BandwidthTheft& theft = point.theft.emplace();
+    for (const char* takes : {"nothing", "compute", "dram"}) {
+        ThiefRun& run = theft.runs.emplace_back();
+        run.takes = takes;
+        run.multiprocessors = 112;
+        run.step_us = run.step_low_us = run.step_high_us = {10};
+    }
+    theft.runs[2].share = 0.3;
+    theft.runs[2].sm_clock_mhz = Quantity::measured(1700);
+    PointFacts facts = make_facts(point, {});
+    ASSERT_EQ(facts.theft_times.size(), 3u);
+    EXPECT_EQ(facts.theft_multiprocessors, 112);
+    EXPECT_EQ(facts.theft_times[1].taken, Taken::compute);
+    EXPECT_EQ(facts.theft_times[2].taken, Taken::dram);
+    EXPECT_DOUBLE_EQ(facts.theft_times[2].share, 0.3);
+    EXPECT_DOUBLE_EQ(facts.theft_times[2].clock_mhz, 1700);
+    EXPECT_EQ(facts.theft_times[2].step_us.at(0), Interval::exactly(10));
+    point.steps.resize(2);
+    facts = make_facts(point, {});
+    EXPECT_TRUE(facts.theft_times.empty());
+    EXPECT_THAT(facts.theft_unavailable, testing::HasSubstr("not of the point's steps"));
+}
+
 }  // namespace
 }  // namespace kbench
