@@ -193,7 +193,7 @@ std::string sentence(const TheftGroup& group, const LevelElasticity& level) {
             return fmt::format("{}: {} bandwidth is not what binds: {}.", group.name, what, seen(level));
         case BandwidthFinding::cannot_tell: break;
     }
-    return fmt::format("{}: whether {} bandwidth binds cannot be told: {}.", group.name, what, seen(level));
+    return fmt::format("{}: whether {} bandwidth binds is unknown: {}.", group.name, what, seen(level));
 }
 
 }  // namespace kbench

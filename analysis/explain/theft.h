@@ -24,7 +24,7 @@ enum class BandwidthFinding {
 
 /// What one share did.
 struct TheftEffect {
-    double share = 0;  ///< of the level's roof, that the thief took
+    double share = 0;  ///< what the thief took of the level's roof
     Interval ratio;    ///< time over that with a thief that only computes, as recorded
 };
 

@@ -71,7 +71,7 @@ inline constexpr std::string_view taken_names[] = {"nothing", "compute", "dram",
 /// Every step while a thief took something, recorded.
 struct TheftTimes {
     Taken taken = Taken::nothing;
-    double share = 0;       ///< of the roof of that, by the thief's own count; below 1
+    double share = 0;       ///< what the thief took of its roof, by its own count; below 1
     double clock_mhz = 0;   ///< the SMs'; 0: unknown
     double latency_ms = 0;  ///< one launch
     std::vector<Interval> step_us;

@@ -19,7 +19,7 @@ namespace {
 
 struct WantedRun {
     Taken taken;
-    double share;  ///< of the roof of that
+    double share;  ///< what the thief is to take of its roof
 };
 
 /// Levels take turns and the runs that only compute stand between, so that what drifts meets none of them alone. The

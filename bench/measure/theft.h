@@ -17,7 +17,7 @@ struct TheftSetup {
     WorkOnPart& work;
     Thief& thief;           ///< on SMs that the work has not
     int multiprocessors;    ///< the work's
-    const Roofs& roofs;     ///< of which shares are taken; a level without one is left out
+    const Roofs& roofs;     ///< shares of them are taken; a level without one is left out
     double seconds = 0.15;  ///< for the work beside each thief
     bool is_short = false;  ///< the largest shares alone, in half as many runs
     std::function<void(const std::string& text)> begin = {};  ///< called before each, with what comes

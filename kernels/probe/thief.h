@@ -36,7 +36,7 @@ struct ThiefTask {
     int blocks = 0;              ///< thief_blocks_per_sm times the SMs of the stream
     const void* data = nullptr;  ///< device memory of `bytes`, of at least a chunk; not for compute
     std::int64_t bytes = 0;
-    double bytes_per_ns = 0;         ///< of all blocks together; 0: as many as they can
+    double bytes_per_ns = 0;         ///< by all blocks together; 0: as many as they can
     std::int64_t deadline_ns = 0;    ///< since each block began; at most longest_theft_ns
     const unsigned* stop = nullptr;  ///< mapped host memory: not 0 ends the kernel within some 100 us
     ThiefCount* counts = nullptr;    ///< [blocks], mapped host memory, zero before

@@ -99,7 +99,7 @@ class ThiefOnDevice : public ::testing::Test {
 
 TEST_F(ThiefOnDevice, TakesWhatItIsToldWithinATenth) {
     for (const Theft theft : {Theft::dram, Theft::l2})
-        for (const double bytes_per_ns : {20.0, 100.0, 200.0}) {  // of 8 SMs that can take 60 each
+        for (const double bytes_per_ns : {20.0, 100.0, 200.0}) {  // 8 SMs can take 60 each
             run_thief(task(theft, bytes_per_ns), stream_);
             std::this_thread::sleep_for(milliseconds(20));
             EXPECT_NEAR(rate_for(milliseconds(100)) / bytes_per_ns, 1, 0.1) << bytes_per_ns << " bytes a ns";

@@ -189,7 +189,7 @@ TEST(Theft, ATinyShareDecidesNothing) {
     const TheftGroup group = robbed_group(of_dram, {.shares = {0.04}});
     EXPECT_FALSE(group.dram.elasticity.has_value());
     EXPECT_EQ(group.dram.finding, cannot_tell);
-    EXPECT_THAT(sentence(group, group.dram), HasSubstr("cannot be told"));
+    EXPECT_THAT(sentence(group, group.dram), HasSubstr("binds is unknown"));
 }
 
 TEST(Theft, WithoutL2sThiefDramIsNotToldApartFromIt) {
