@@ -162,6 +162,26 @@ void add_theft_times(PointFacts& facts, const BandwidthTheft& theft) {
     }
 }
 
+void add_graph_clock(PointFacts& facts, const GraphClock& clock) {
+    if (!clock.unavailable.empty() || clock.step_mhz.size() != facts.steps.size()) return;
+    for (std::size_t s = 0; s < facts.steps.size(); ++s) {
+        if (!(clock.step_mhz[s] > 0)) continue;
+        facts.steps[s].own_clock_mhz = Interval::exactly(clock.step_mhz[s]);
+        facts.steps[s].has_graph_clock = true;
+    }
+}
+
+void add_size_fits(PointFacts& facts, const std::vector<SizeScaling>& scalings) {
+    std::vector<bool> has(facts.steps.size());
+    for (const SizeScaling& scaling : scalings)
+        for (const int s : scaling.steps) {
+            const auto step = static_cast<std::size_t>(s);
+            if (step >= facts.steps.size() || has[step]) continue;
+            has[step] = true;
+            facts.steps[step].size_fit = fit_size(scaling, facts.steps[step].own_clock_mhz);
+        }
+}
+
 }  // namespace
 
 bool StepFacts::has_cycles() const {
@@ -181,6 +201,10 @@ Interval device_interval(const StepResult& step) {
     const double us = step.device_us().value_or(0);
     if (!step.time_us || !(step.time_us->median > 0)) return Interval::exactly(us);
     return scaled(Interval::of(*step.time_us), us / step.time_us->median);
+}
+
+std::int64_t StepFacts::chained_steps() const {
+    return step->direction == Direction::wgrad ? 1 : step->time_steps.value_or(1);
 }
 
 std::string_view kind_of(std::string_view absorbed) { return absorbed.substr(absorbed.rfind(':') + 1); }
@@ -213,6 +237,8 @@ StepFacts make_step_facts(const StepResult& step, const PointFacts& run) {
         for (const KernelResult& kernel : step.kernels) facts.kernels_us += kernel.time_us;
     }
     add_clock(facts, run.clock_mhz);
+    facts.own_clock_mhz = facts.clock_mhz;
+    facts.size_fit.unavailable = "it was not timed at other sizes";
     if (facts.time_us > 0) add_gaps(facts, run.empty_kernel_us);
     return facts;
 }
@@ -232,6 +258,8 @@ PointFacts make_facts(const Point& point, const Roofs& roofs) {
         if (own.time_us <= 0) continue;
         for (const KernelResult& kernel : step.kernels) own.recording_us += inflation.us(kernel.time_us);
     }
+    if (point.graph_clock) add_graph_clock(facts, *point.graph_clock);
+    add_size_fits(facts, point.size_scaling);
     if (point.sm_scaling) add_sm_times(facts, *point.sm_scaling);
     if (point.theft) add_theft_times(facts, *point.theft);
     if (point.end_to_end)

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/facts/counters.h"
+#include "analysis/facts/size_fit.h"
 #include "analysis/machine/ceilings.h"
 #include "analysis/result/interval.h"
 #include "kbench/result.h"
@@ -43,6 +44,9 @@ struct StepFacts {
     /// blocks. Ends of 0: the run's is not known. 0: neither is.
     Interval clock_mhz;
     double clock_error = 0;  ///< how far the run's clocks are from that one, relative: times from cycles err by so much
+    Interval own_clock_mhz;  ///< the SM's own in the graph where that was read (GraphClock); else clock_mhz
+    bool has_graph_clock = false;  ///< it was
+    SizeFit size_fit;              ///< its fixed time, and what grows with its work
     /// In which an SM had a warp, mean over SMs: active cycles at that clock. Not the counter `smsp_active`, whose
     /// denominator is the kernel's duration at another clock or, in steps of several kernels and in older results, a
     /// range some 10 us longer than the kernels.
@@ -55,6 +59,9 @@ struct StepFacts {
     /// What a step executes of its kind of FLOPs for each useful one: padding and what a mask hides take time, too.
     double executed_over_useful() const;
     double gaps_us() const { return launch_us + dependency_us; }
+    /// How many time steps wait for each other, one after another. A weight gradient's do not: its product sums over
+    /// all of them.
+    std::int64_t chained_steps() const;
 };
 
 /// Every step on some of the SMs, recorded.
