@@ -12,22 +12,7 @@
 namespace kbench {
 namespace {
 
-std::optional<Exchange> exchange_of(const StepFacts& facts, const Roofs& roofs) {
-    const StepResult& step = *facts.step;
-    if (!facts.on_gpu || step.kernels.empty()) return std::nullopt;
-    const double kernels = static_cast<double>(step.kernels.size()), time_steps = static_cast<double>(*step.time_steps);
-    const bool is_by_kernels = kernels >= time_steps;
-    const auto has_one_block = [](const KernelResult& kernel) {
-        return kernel.grid[0] * kernel.grid[1] * kernel.grid[2] <= 1;  // 0: not known
-    };
-    if (!is_by_kernels && std::ranges::all_of(step.kernels, has_one_block)) return std::nullopt;
-    const std::string ceiling = is_by_kernels ? "graph_node" : "grid_barrier";
-    const std::optional<double> us = roofs.latency_us(ceiling);
-    if (!us) return std::nullopt;
-    return Exchange{ceiling, is_by_kernels ? *us * kernels / time_steps : *us};
-}
-
-bool has_several(const StepFacts& facts) { return facts.step->time_steps.value_or(1) > 1 && facts.time_us > 0; }
+bool has_several(const StepFacts& facts) { return facts.chained_steps() > 1 && facts.time_us > 0; }
 
 SerialChain described(const StepFacts& facts, const StepRoofTimes& roof_times, const UnitActivity& units,
                       const Roofs& roofs) {
@@ -93,6 +78,21 @@ void add_to(SerialChain& sum, const SerialChain& other) {
 }
 
 }  // namespace
+
+std::optional<Exchange> exchange_of(const StepFacts& facts, const Roofs& roofs) {
+    const StepResult& step = *facts.step;
+    if (!facts.on_gpu || step.kernels.empty()) return std::nullopt;
+    const double kernels = static_cast<double>(step.kernels.size()), time_steps = static_cast<double>(*step.time_steps);
+    const bool is_by_kernels = kernels >= time_steps;
+    const auto has_one_block = [](const KernelResult& kernel) {
+        return kernel.grid[0] * kernel.grid[1] * kernel.grid[2] <= 1;  // 0: not known
+    };
+    if (!is_by_kernels && std::ranges::all_of(step.kernels, has_one_block)) return std::nullopt;
+    const std::string ceiling = is_by_kernels ? "graph_node" : "grid_barrier";
+    const std::optional<double> us = roofs.latency_us(ceiling);
+    if (!us) return std::nullopt;
+    return Exchange{ceiling, is_by_kernels ? *us * kernels / time_steps : *us};
+}
 
 double cycles_of(const StepAccount& account) {
     double cycles = 0;

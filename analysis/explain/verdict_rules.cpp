@@ -200,7 +200,7 @@ VerdictFacts facts_of(const StepGrounds& grounds) {
     f.units = units;
     f.has_units = facts.on_gpu;
     f.occupancy_pct = facts.counters.achieved_occupancy;
-    f.time_steps = facts.step->time_steps.value_or(1);
+    f.time_steps = facts.chained_steps();
     f.above_roofs_share = above_roofs_share(f, share(roof_times.together().value));
     return f;
 }

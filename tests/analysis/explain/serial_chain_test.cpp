@@ -75,6 +75,14 @@ TEST(SerialChain, AreNoneOfStepsWithOneOrWithoutATime) {
                 testing::Contains(HasSubstr("2 time steps take 50.0 us each")));
 }
 
+/// The product of a weight gradient sums over all time steps at once.
+TEST(SerialChain, OfAWeightGradientAreNone) {
+    Result result = known::result_of({layer("rnns.0.rnn", 2000, 500)});
+    EXPECT_EQ(explain(result, result.points[0]).time_steps.size(), 1U);
+    result.points[0].steps[0].direction = Direction::wgrad;
+    EXPECT_TRUE(explain(result, result.points[0]).time_steps.empty());
+}
+
 TEST(SerialChain, SayWhereARoofsWorkIsNotKnown) {
     Step uncounted = layer("a", 1500, 500);
     uncounted.counted = false;
