@@ -213,6 +213,7 @@ Explanation explain(const Result& result, const Point& point, const Roofs& roofs
     explanation.cycles = account_cycles(facts);
     explanation.breakdown = break_down(facts, roof_times, units, explanation.cycles);
     const TimeBreakdown& breakdown = explanation.breakdown;
+    explanation.causes = find_causes(facts, roof_times, explanation.cycles);
     explanation.cross_checks = cross_check_all(facts, roof_times, explanation.cycles);
     explanation.elasticity = sm_elasticity(facts);
     explanation.theft = bandwidth_elasticity(facts);
@@ -228,6 +229,7 @@ Explanation explain(const Result& result, const Point& point, const Roofs& roofs
     if (!explanation.concludes()) {
         withhold(explanation.elasticity);
         withhold(explanation.theft);
+        withhold(explanation.causes);
         for (MarginalCheck& check : explanation.breakdown.marginal) check.finding.clear();
     }
     if (!explanation.impossible.empty()) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/explain/attribution.h"
+#include "analysis/explain/causes.h"
 #include "analysis/explain/cross_checks.h"
 #include "analysis/explain/cycle_account.h"
 #include "analysis/explain/elasticity.h"
@@ -24,6 +25,7 @@ struct Explanation {
     PointFacts facts;
     std::vector<StepRoofTimes> roof_times;  ///< one a step; none where the point was not timed
     TimeBreakdown breakdown;
+    Causes causes;
     CycleAccounts cycles;
     std::vector<CrossCheck> cross_checks;
     SmElasticity elasticity;

@@ -34,10 +34,11 @@ bool is_by_mma_sync(const Counters& counters) {
     return counters.tensor_wgmma_inst == 0.0 && counters.tensor_pipe_inst.value_or(0) > 0;
 }
 
-std::optional<Roof> unit_roof(const StepFacts& facts, const Roofs& roofs) {
+std::optional<Roof> unit_roof(const StepFacts& facts, const Roofs& roofs, bool fastest) {
     const StepResult& step = *facts.step;
     if (!is_matrix_product(step)) return roofs.plain(step.precision);
-    return is_by_mma_sync(facts.counters) ? roofs.matrix_by_mma_sync(step.precision) : roofs.matrix(step.precision);
+    return !fastest && is_by_mma_sync(facts.counters) ? roofs.matrix_by_mma_sync(step.precision)
+                                                      : roofs.matrix(step.precision);
 }
 
 struct Bytes {
@@ -102,9 +103,8 @@ bool is_memory_known(const StepFacts& step, const StepRoofTimes& roof_times, con
     });
 }
 
-}  // namespace
-
-std::vector<RoofTime> roof_times_of(const StepFacts& facts, const Roofs& roofs, const Interval& clock_mhz) {
+std::vector<RoofTime> roof_times_by(const StepFacts& facts, const Roofs& roofs, const Interval& clock_mhz,
+                                    bool fastest) {
     const StepResult& step = *facts.step;
     std::vector<RoofTime> roof_times;
     const auto add = [&](const std::optional<Roof>& roof, std::optional<Level> level, double work, double extra,
@@ -115,7 +115,7 @@ std::vector<RoofTime> roof_times_of(const StepFacts& facts, const Roofs& roofs, 
         roof_time.run_us = as_run(roof_time, clock_mhz);
     };
     if (step.needed_flops() > 0)
-        add(unit_roof(facts, roofs), {}, step.needed_flops(), extra_flops(facts, is_matrix_product(step)),
+        add(unit_roof(facts, roofs, fastest), {}, step.needed_flops(), extra_flops(facts, is_matrix_product(step)),
             Origin::derived);
     for (const Level level : levels)
         if (const std::optional<Bytes> bytes = bytes_at(facts, level))
@@ -123,6 +123,16 @@ std::vector<RoofTime> roof_times_of(const StepFacts& facts, const Roofs& roofs, 
                 add(roofs.bandwidth(level), level, bytes->bytes, 0, bytes->origin);
     sort_longest_first(roof_times);
     return roof_times;
+}
+
+}  // namespace
+
+std::vector<RoofTime> roof_times_of(const StepFacts& facts, const Roofs& roofs, const Interval& clock_mhz) {
+    return roof_times_by(facts, roofs, clock_mhz, false);
+}
+
+std::vector<RoofTime> roof_times_at_fastest(const StepFacts& facts, const Roofs& roofs, const Interval& clock_mhz) {
+    return roof_times_by(facts, roofs, clock_mhz, true);
 }
 
 StepRoofTimes roof_times_of_step(const StepFacts& step, const Roofs& roofs) {

@@ -24,6 +24,7 @@ namespace kbench {
     ROW(conditions, Of::point, In::summary)   \
     ROW(checks, Of::point, In::summary)       \
     ROW(answer, Of::point, In::both)          \
+    ROW(causes, Of::point, In::both)          \
     ROW(figures, Of::point, In::full)         \
     ROW(checks, Of::point, In::full)          \
     ROW(ops, Of::point, In::summary)          \

@@ -103,6 +103,20 @@ Result result_of(const std::vector<Step>& steps, CeilingRun roofs, double beyond
     return result;
 }
 
+SizeScaling make_sizes(std::vector<int> steps, double fixed_us, double slope_us, double at_mhz) {
+    SizeScaling scaling{std::move(steps), "k", "", {}};
+    for (const double factor : {1.0, 2.0, 4.0}) {
+        SizeTime& time = scaling.times.emplace_back();
+        time.factor = factor;
+        time.work_flops = 1e9 * factor;
+        time.implementation = "made up";
+        time.us.n = 20;
+        time.us.median = time.us.ci_low = time.us.ci_high = (fixed_us + factor * slope_us) * clock_mhz / at_mhz;
+        time.sm_clock_mhz = Quantity::measured(at_mhz);
+    }
+    return scaling;
+}
+
 Accounts accounts_of(const Result& result) {
     Accounts accounts;
     const Roofs roofs(result);
@@ -116,6 +130,7 @@ Accounts accounts_of(const Result& result) {
         }
     accounts.cycles = account_cycles(accounts.facts);
     accounts.breakdown = break_down(accounts.facts, accounts.roof_times, accounts.units, accounts.cycles);
+    accounts.causes = find_causes(accounts.facts, accounts.roof_times, accounts.cycles);
     accounts.verdicts = judge({accounts.facts, accounts.roof_times, accounts.units, accounts.cycles, told});
     return accounts;
 }

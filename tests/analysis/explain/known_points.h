@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/explain/busy_unit.h"
+#include "analysis/explain/causes.h"
 #include "analysis/explain/cycle_account.h"
 #include "analysis/explain/roof_time.h"
 #include "analysis/explain/time_breakdown.h"
@@ -58,6 +59,9 @@ StepResult make_step(const Step& known, int index);
 /// A result of one point whose end-to-end time is the sum of its steps and gaps, `beyond_us` more.
 Result result_of(const std::vector<Step>& steps, CeilingRun roofs = gpu_roofs(), double beyond_us = 0,
                  double run_clock_mhz = clock_mhz);
+/// Time against size of the step at that position and of those that are like it: what it has whatever its size, and
+/// what grows with it, at the clock of the roofs.
+SizeScaling make_sizes(std::vector<int> steps, double fixed_us, double slope_us, double at_mhz = clock_mhz);
 /// What an explanation rests on, whatever of it is impossible or lacks ground.
 struct Accounts {
     PointFacts facts;
@@ -65,6 +69,7 @@ struct Accounts {
     std::vector<UnitActivity> units;
     CycleAccounts cycles;
     TimeBreakdown breakdown;
+    Causes causes;
     Verdicts verdicts;
 };
 Accounts accounts_of(const Result& result);
