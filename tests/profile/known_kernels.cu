@@ -1,5 +1,6 @@
 #include "tests/profile/known_kernels.h"
 
+#include "kbench/error.h"
 #include "kernels/check.h"
 
 namespace kbench::cuda::known {
@@ -19,6 +20,55 @@ __global__ __launch_bounds__(fma_block_threads) void fma_kernel(int iterations, 
 #pragma unroll
             for (float& chain : x) chain = fmaf(chain, m, c);
     out[thread] = x[0] + x[1] + x[2] + x[3];
+}
+
+__device__ void watch_clock(long long cycles) {
+    const long long start = clock64();
+    while (clock64() - start < cycles) {
+    }
+}
+
+/// ptxas cannot join rotations, as it does not know by how many bits they are.
+template <int wasted_slots>
+__global__ __launch_bounds__(fma_block_threads) void stages_kernel(long long fill_cycles, int iterations,
+                                                                   long long epilogue_cycles, float* out) {
+    constexpr int steps = 32, rotations = wasted_slots / steps;
+    const unsigned thread = blockIdx.x * fma_block_threads + threadIdx.x;
+    const float m = -1.0f + static_cast<float>(1 + thread % 2) * 0x1p-17f, c = 1.0f + static_cast<float>(thread % 7);
+    float x[4] = {c, c + 1, c + 2, c + 3};
+    const unsigned bits = 1 + thread % 5;
+    unsigned y[4] = {thread, ~thread, thread + 1, thread + 2};
+    watch_clock(fill_cycles);
+    __syncthreads();
+#pragma unroll 1
+    for (int i = 0; i < iterations; ++i)
+#pragma unroll
+        for (int step = 0; step < steps; ++step) {
+#pragma unroll
+            for (float& chain : x) chain = fmaf(chain, m, c);
+#pragma unroll
+            for (int r = 0; r < rotations; ++r) y[r] = __funnelshift_l(y[r], y[r], bits);
+        }
+    __syncthreads();
+    watch_clock(epilogue_cycles);
+    out[thread] = x[0] + x[1] + x[2] + x[3] + static_cast<float>(y[0] + y[1] + y[2] + y[3]);
+}
+
+__global__ __launch_bounds__(unit_threads) void dependent_spins_kernel(long long cycles, int time_steps,
+                                                                       std::uint32_t* arrivals) {
+    for (std::uint32_t step = 1; step <= static_cast<std::uint32_t>(time_steps); ++step) {
+        watch_clock(cycles);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrivals) : "memory");
+            std::uint32_t arrived;
+            do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(arrived) : "l"(arrivals) : "memory");
+            while (arrived < step * gridDim.x);
+        }
+        __syncthreads();
+    }
+    // The last block to leave knows that none still watches the counter.
+    if (threadIdx.x == 0 && atomicAdd(arrivals + 1, 1u) == gridDim.x - 1) arrivals[0] = arrivals[1] = 0;
 }
 
 __global__ void make_chase_kernel(std::uint32_t* chain, std::uint32_t nodes) {
@@ -213,6 +263,26 @@ void fma_blocks(int blocks, int iterations, float* out, cudaStream_t stream) {
     fma_kernel<<<static_cast<unsigned>(blocks), fma_block_threads, static_cast<std::size_t>(more_than_half), stream>>>(
         iterations, out);
     KBENCH_CUDA_LAUNCHED("fma_kernel");
+}
+
+void stages(const Stages& stages, int blocks, float* out, cudaStream_t stream) {
+    const auto kernel = stages.wasted_slots == 0    ? stages_kernel<0>
+                        : stages.wasted_slots == 64 ? stages_kernel<64>
+                        : stages.wasted_slots == 96 ? stages_kernel<96>
+                                                    : nullptr;
+    if (kernel == nullptr) throw UsageError("stages waste 0, 64 or 96 issue slots");
+    const int more_than_half = more_than_half_of_shared(reinterpret_cast<const void*>(kernel));
+    kernel<<<static_cast<unsigned>(blocks), fma_block_threads, static_cast<std::size_t>(more_than_half), stream>>>(
+        stages.fill_cycles, stages.iterations, stages.epilogue_cycles, out);
+    KBENCH_CUDA_LAUNCHED("stages_kernel");
+}
+
+void dependent_spins(std::int64_t cycles, int time_steps, int blocks, std::uint32_t* arrivals, cudaStream_t stream) {
+    long long watched = cycles;
+    void* arguments[] = {&watched, &time_steps, &arrivals};
+    KBENCH_CUDA(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(dependent_spins_kernel),
+                                            dim3(static_cast<unsigned>(blocks)), dim3(unit_threads), arguments, 0,
+                                            stream));
 }
 
 void special_functions(int blocks, int iterations, float* out, cudaStream_t stream) {

@@ -17,6 +17,27 @@ constexpr double fma_block_flops(int blocks, int iterations) {
     return 2.0 * 4 * 32 * fma_block_threads * blocks * iterations;  // 4 chains, 32 steps
 }
 
+/// One after the other, in every block: the SM's clock is watched for fill_cycles; FFMAs in registers, in each
+/// iteration as many as those of fma_blocks(), with wasted_slots shifts a warp between them, each of which takes the
+/// place of an FFMA; the clock is watched for epilogue_cycles.
+struct Stages {
+    std::int64_t fill_cycles = 0;
+    int iterations = 0, wasted_slots = 0;  ///< of the latter 0, 64 or 96: shifts are issued every other cycle at most
+    std::int64_t epilogue_cycles = 0;
+};
+/// A block fills an SM's schedulers, and a second one does not fit there. out [blocks * fma_block_threads] floats.
+void stages(const Stages& stages, int blocks, float* out, cudaStream_t stream);
+inline constexpr int stage_warps = fma_block_threads / 32 / 4;  ///< of a scheduler
+/// Cycles in which a scheduler issues FFMAs, and shifts.
+constexpr double fma_cycles(const Stages& stages) { return 4.0 * 32 * stage_warps * stages.iterations; }
+constexpr double wasted_cycles(const Stages& stages) {
+    return 1.0 * stages.wasted_slots * stage_warps * stages.iterations;
+}
+
+/// Cooperative: `time_steps` times every block watches its clock for `cycles`, and then waits for all others, as in
+/// probe::grid_barriers(). At most one block an SM. arrivals [2]: zero before, and again afterwards.
+void dependent_spins(std::int64_t cycles, int time_steps, int blocks, std::uint32_t* arrivals, cudaStream_t stream);
+
 inline constexpr int unit_threads = 256;
 /// `blocks` blocks whose warps do nothing but take 2 to the power of something, in the special-function unit.
 /// out [blocks * unit_threads] floats.

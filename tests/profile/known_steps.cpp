@@ -7,7 +7,11 @@
 #include <utility>
 
 #include "analysis/explain/roof_breach.h"
+#include "bench/device/multiprocessors.h"
 #include "bench/measure/machine/ceilings.h"
+#include "bench/measure/theft.h"
+#include "bench/measure/timed_runs.h"
+#include "bench/profile/clock_marks.h"
 #include "bench/profile/condition_sampler.h"
 #include "kbench/error.h"
 #include "kbench/statistics.h"
@@ -28,6 +32,7 @@ Point make_point(const std::vector<KnownStep>& steps, const Device& device) {
         result.precision = step.precision;
         result.cost.flops = step.flops;
         result.cost.bytes_read[static_cast<std::size_t>(Role::activations)] = step.bytes;
+        result.time_steps = step.time_steps;
         if (step.is_matrix_product) result.matrix_flops = step.flops;
     }
     return point;
@@ -56,6 +61,29 @@ void time(Point& point, Device& device, MachineState& machine, DeviceGraph& forw
     point.end_to_end->latency =
         sample([&] { return time_forwards(device, forward, events); }, options, [] { return false; }).timing;
     point.conditions = conditions.stop();
+}
+
+/// As in a run: a graph that is not the timed one, with marks between the steps, in turn with it.
+void read_clock(Point& point, Device& device, DeviceGraph& forward, const std::vector<KnownStep>& steps) {
+    constexpr int launches = 32;
+    const auto places = static_cast<int>(steps.size()) + 1;
+    const std::unique_ptr<ClockMarks> marks = make_clock_marks(device, places, launches);
+    if (!marks) return;
+    GraphClock& clock = point.graph_clock.emplace();
+    clock.graphs = 1;
+    clock.places = places;
+    const std::unique_ptr<DeviceGraph> marked = device.capture([&] {
+        for (int place = 0; place < places; ++place) {
+            marks->put(place);
+            if (place + 1 < places) steps[static_cast<std::size_t>(place)].enqueue();
+        }
+    });
+    for (int i = 0; i < launches; ++i) {
+        forward.launch();
+        marked->launch();
+        marks->keep();
+    }
+    for (int place = 0; place + 1 < places; ++place) clock.step_mhz.push_back(marks->mhz(place, place + 1).value_or(0));
 }
 
 void keep(const RangeCounters& counters, Point& point) {
@@ -95,11 +123,14 @@ KnownResult KnownSteps::measure(const std::vector<KnownStep>& steps, const Known
     profiler_->watch(ranges);
     const std::unique_ptr<DeviceGraph> forward = device_.capture(enqueue_all);
     time(point, device_, machine_state(), *forward, budget.sampler);
+    if (budget.graph_clock) read_clock(point, device_, *forward, steps);
+    time_at_sizes(point, steps, budget.size_scaling_s);
     try {
         if (device_.is_gpu())
             profile_on_gpu(point, ranges, *forward, budget);
         else
             profile_on_cpu(point, ranges, budget);
+        if (budget.theft_s > 0) run_beside_thieves(point, steps, budget.theft_s);
     } catch (const DeviceError& error) {
         known.unavailable = error.what();
         return known;
@@ -115,6 +146,45 @@ KnownResult KnownSteps::measure(const std::vector<KnownStep>& steps, const Known
         known.explained = explain(*known.result, point);
     }
     return known;
+}
+
+void KnownSteps::time_at_sizes(Point& point, const std::vector<KnownStep>& steps, double seconds) const {
+    constexpr double factors[] = {1, 2, 4};
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        const KnownStep& step = steps[s];
+        if (!step.at_size) continue;
+        SizeScaling& scaling = point.size_scaling.emplace_back();
+        scaling.steps = {static_cast<int>(s)};
+        scaling.axis = step.axis;
+        const double us = point.end_to_end->latency.summary_ms.median * 1e3 / static_cast<double>(steps.size());
+        std::vector<std::unique_ptr<TimedRuns>> all;
+        std::vector<TimedRuns*> in_turn;
+        for (const double factor : factors) {
+            all.push_back(
+                std::make_unique<TimedRuns>(device_, runs_a_graph(us), [&step, factor] { step.at_size(factor); }));
+            in_turn.push_back(all.back().get());
+        }
+        const std::vector<Summary> times = time_in_turns(in_turn, seconds);
+        for (std::size_t i = 0; i < times.size(); ++i)
+            scaling.times.push_back({factors[i], factors[i] * step.flops,
+                                     fmt::format("{} x {}", factors[i], step.layer), step.layer, times[i],
+                                     all[i]->clock_mhz()});
+    }
+}
+
+void KnownSteps::run_beside_thieves(Point& point, const std::vector<KnownStep>& steps, double seconds) const {
+    BandwidthTheft& theft = point.theft.emplace();
+    const int count = count_beside_thief(possible_multiprocessors(device_));
+    if (count == 0) throw DeviceError("this GPU has too few SMs for a thief beside the work");
+    const SplitDevice split = split_cuda_device(count, device_.info().ordinal);
+    const std::unique_ptr<Thief> thief = make_thief(*split.rest);
+    std::vector<WorkRange> ranges;
+    for (const KnownStep& step : steps)
+        ranges.push_back({.group = "", .name = step.layer, .enqueue = step.on_part(*split.part)});
+    WorkOnPart work(std::move(ranges), *split.part);
+    const Roofs roofs(roofs_, name(device_.kind()));
+    kbench::run_beside_thieves(
+        {.work = work, .thief = *thief, .multiprocessors = count, .roofs = roofs, .seconds = seconds}, theft);
 }
 
 void KnownSteps::profile_on_gpu(Point& point, const std::vector<WorkRange>& ranges, DeviceGraph& forward,

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,13 @@ struct KnownStep {
     std::function<void()> enqueue;  ///< one kernel on the device's stream; on a CPU it computes
     Precision precision = Precision::fp32;
     bool is_matrix_product = false;  ///< its FLOPs are set against the roof of tensor cores
+    /// The same with `factor` times the work, which claims as many times the FLOPs. Empty: its time against size is not
+    /// measured.
+    std::function<void(double factor)> at_size = {};
+    std::string axis = "iterations";                        ///< what grows
+    std::optional<std::int64_t> time_steps = std::nullopt;  ///< that wait for each other
+    /// The same on the SMs and on the stream of a part of the GPU, for KnownBudget::theft_s.
+    std::function<std::function<void()>(Device& part)> on_part = {};
 };
 
 /// How long to look at known work.
@@ -31,6 +40,10 @@ struct KnownBudget {
     int activity_runs = 5;
     double activity_warm_up_s = 0.1;
     CounterRequest counters{.sets = {"core", "stalls", "pipes"}, .metrics = {}, .required = false};
+    double size_scaling_s = 0.15;  ///< for steps with at_size
+    bool graph_clock = false;      ///< whether the SMs' own clock is read between the steps of the graph
+    /// For the work beside each thief, where all steps have on_part. Needs keep_parts() before anything is profiled.
+    double theft_s = 0;
 };
 /// Enough for tests that look at one kernel each.
 KnownBudget test_budget();
@@ -58,6 +71,8 @@ class KnownSteps {
     KnownResult measure(const std::vector<KnownStep>& steps, const KnownBudget& budget) const;
 
   private:
+    void time_at_sizes(Point& point, const std::vector<KnownStep>& steps, double seconds) const;
+    void run_beside_thieves(Point& point, const std::vector<KnownStep>& steps, double seconds) const;
     void profile_on_gpu(Point& point, const std::vector<WorkRange>& ranges, DeviceGraph& forward,
                         const KnownBudget& budget) const;
     void profile_on_cpu(Point& point, const std::vector<WorkRange>& ranges, const KnownBudget& budget) const;
