@@ -51,6 +51,17 @@ TEST(Judge, ARightVerdictWithRightFiguresIsOk) {
     EXPECT_NEAR(judgement.figures[0].off, 0.01, 1e-12);
 }
 
+TEST(Judge, AFigureHasItsOwnTolerance) {
+    Planted planted = copy();
+    planted.figures = {figure(100, 108)};
+    EXPECT_EQ(judge("copy", planted, said(Bound::bandwidth, "DRAM", "memory-roof")).result, TruthResult::wrong);
+    planted.figures[0].within = 0.10;
+    EXPECT_EQ(judge("copy", planted, said(Bound::bandwidth, "DRAM", "memory-roof")).result, TruthResult::ok);
+    planted.figures = {figure(100, 111)};
+    planted.figures[0].within = 0.10;
+    EXPECT_EQ(judge("copy", planted, said(Bound::bandwidth, "DRAM", "memory-roof")).result, TruthResult::wrong);
+}
+
 TEST(Judge, ACopyThatIsSaidToBeComputeBoundIsWrong) {
     const Judgement judgement = judge("copy", copy(), said(Bound::compute, "fp32_plain", "compute-roof"));
     EXPECT_EQ(judgement.result, TruthResult::wrong);

@@ -20,7 +20,7 @@ JudgedFigure judge(const PlantedFigure& figure, const KnownResult& known) {
     if (!judged.measured) return judged;
     judged.off = *judged.measured - figure.planted;
     if (figure.tolerance == Tolerance::of_planted) judged.off /= figure.planted;
-    judged.holds = std::abs(judged.off) <= figure_tolerance;  // false for NaN
+    judged.holds = std::abs(judged.off) <= figure.within;  // false for NaN
     return judged;
 }
 

@@ -79,6 +79,7 @@ void look_at_all(BackendKind backend, const Options& options, std::vector<Judgem
         if (truth.backend == backend && is_chosen(truth, options)) chosen.push_back(&truth);
     if (chosen.empty()) return;
     const std::unique_ptr<Device> device = backend == BackendKind::cuda ? make_cuda_device() : make_cpu_device();
+    if (device->is_gpu()) keep_parts(*device);
     const KnownSteps known(*device, measured_roofs(*device, 2));
     const std::size_t before = rows.size();
     for (const Truth* truth : chosen) {

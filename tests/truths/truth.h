@@ -35,14 +35,15 @@ struct PlantedFigure {
     /// As kbench has it; nothing where it has none.
     std::function<std::optional<double>(const KnownResult&)> measured;
     Tolerance tolerance = Tolerance::of_planted;
+    double within = figure_tolerance;
 };
 
 /// What a truth puts to the test on one machine with one seed. Its steps own what they work on.
 struct Planted {
     std::string what;  ///< in a reader's words
     std::vector<KnownStep> steps;
-    std::size_t judged = 0;  ///< the step whose verdict counts; the model's must have the same bound
-    std::vector<RightVerdict> right;
+    std::size_t judged = 0;           ///< the step whose verdict counts; the model's must have the same bound
+    std::vector<RightVerdict> right;  ///< none: the verdict is not judged, only figures are
     std::vector<PlantedFigure> figures;
     /// Part of the sentence that calls a figure impossible. Where it is empty, no figure may be called so.
     std::string impossible{};
