@@ -239,6 +239,13 @@ std::string account(const Explanation& explained, std::size_t step) {
     for (std::size_t i = 0; i < line_count; ++i)
         text += fmt::format("  {:12} {:12.2f} us of all {:12.2f} us of the step\n", info(line_at(i)).name,
                             breakdown.total[line_at(i)], lines_of(facts)[line_at(i)]);
+    for (std::size_t i = 0; i < cause_count && step < explained.causes.steps.size(); ++i) {
+        const Interval& us = explained.causes.steps[step].lines.us[i];
+        text +=
+            fmt::format("  {:16} {:12.2f} us [{:.2f}, {:.2f}]\n", info(cause_at(i)).name, us.value, us.low, us.high);
+    }
+    if (step < explained.causes.steps.size() && !explained.causes.steps[step].no_fit.empty())
+        text += fmt::format("  no fit: {}\n", explained.causes.steps[step].no_fit);
     for (const std::string& figure : explained.impossible) text += "  impossible: " + figure + "\n";
     for (const std::string& evidence : verdict.evidence) text += "  " + evidence + "\n";
     for (const Hypothesis& hypothesis : verdict.hypotheses)

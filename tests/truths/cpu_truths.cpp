@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "cpu/probe/probe.h"
 #include "cpu/probe/streams.h"
 #include "kbench/error.h"
+#include "tests/truths/cause_figures.h"
 #include "tests/truths/figures.h"
 #include "tests/truths/lists.h"
 #include "tests/truths/planter.h"
@@ -62,8 +65,8 @@ const cpu::Chain& fp32_chain() {
     return *widest;
 }
 
-/// Multiply-adds in registers by the first `busy` of the threads; the others have nothing to do.
-KnownStep chain_step(std::string name, int threads, int busy, std::int64_t rounds) {
+/// Rounds of multiply-adds in registers by the first `busy` of the threads; the others have nothing to do.
+std::function<void(std::int64_t rounds)> chain_loop(int threads, int busy) {
     const cpu::Chain& chain = fp32_chain();
     struct Values {
         std::vector<double> a, b, start, end;
@@ -73,13 +76,21 @@ KnownStep chain_step(std::string name, int threads, int busy, std::int64_t round
     const auto values = std::make_shared<std::vector<Values>>(
         static_cast<std::size_t>(threads), Values{std::vector(lanes, -1.0), std::vector(lanes, 1.5),
                                                   std::vector(elements, 0.25), std::vector(elements, 0.0)});
-    return {std::move(name), chain.flops_a_round() * static_cast<double>(rounds) * busy, 0, [=, run = chain.run] {
-                cpu::on_threads(threads, [&](int thread) {
-                    if (thread >= busy) return;
-                    Values& v = (*values)[static_cast<std::size_t>(thread)];
-                    run(rounds, v.a.data(), v.b.data(), v.start.data(), v.end.data());
-                });
-            }};
+    return [=, run = chain.run](std::int64_t rounds) {
+        cpu::on_threads(threads, [&](int thread) {
+            if (thread >= busy) return;
+            Values& v = (*values)[static_cast<std::size_t>(thread)];
+            run(rounds, v.a.data(), v.b.data(), v.start.data(), v.end.data());
+        });
+    };
+}
+
+double chain_flops(int busy, std::int64_t rounds) {
+    return fp32_chain().flops_a_round() * static_cast<double>(rounds) * busy;
+}
+
+KnownStep chain_step(std::string name, int threads, int busy, std::int64_t rounds) {
+    return {std::move(name), chain_flops(busy, rounds), 0, [=, loop = chain_loop(threads, busy)] { loop(rounds); }};
 }
 
 /// The loop of the roof itself, on all cores.
@@ -138,6 +149,58 @@ Planted cpu_chase(const Planter& at, const Drawn& drawn) {
     return planted;
 }
 
+/// Multiply-adds by all threads, and then each watches a clock: what does not grow with the rounds. What grows takes
+/// what it takes alone.
+Planted cpu_known_fixed(const Planter& at, const Drawn& drawn) {
+    using Clock = std::chrono::steady_clock;
+    const int threads = at.device().info().threads;
+    const std::int64_t rounds = drawn["kilorounds"] * 1000;
+    const auto fixed = std::chrono::microseconds(drawn["us"]);
+    const auto loop = chain_loop(threads, threads);
+    const auto at_size = [=](double factor) {
+        loop(static_cast<std::int64_t>(static_cast<double>(rounds) * factor));
+        cpu::on_threads(threads, [&](int) {
+            const auto end = Clock::now() + fixed;
+            while (Clock::now() < end) {
+            }
+        });
+    };
+    const double loop_us = at.ms([=] { loop(rounds); }) * 1e3;
+    Planted planted;
+    planted.what = fmt::format("{:.0f} us of FMA in registers, then {} us on the clock", loop_us, drawn["us"]);
+    KnownStep& step =
+        planted.steps.emplace_back(KnownStep{"loop", chain_flops(threads, rounds), 0, [=] { at_size(1); }});
+    step.at_size = at_size;
+    step.axis = "rounds";
+    planted.figures = cause_figures({{"fixed time, us", {Cause::fixed}, static_cast<double>(drawn["us"])},
+                                     {"all that grows, us", {Cause::useful, Cause::clock, Cause::main_loop}, loop_us}});
+    planted.budget = at.budget();
+    planted.budget.size_scaling_s = 0.5;
+    return planted;
+}
+
+/// Arrays that are several times the caches, read again and again: all of the time is at DRAM's roof.
+Planted cpu_stream_causes(const Planter& at, const Drawn& drawn) {
+    if (const std::string why = cpu::Streams::unavailable(); !why.empty()) throw Unsupported(why);
+    const DeviceInfo& info = at.device().info();
+    const std::int64_t bytes = cpu::stream_bytes(info.cache_bytes, at.device().free_bytes()) * drawn["percent"] / 100;
+    const auto streams = std::make_shared<cpu::Streams>(bytes, info.threads);
+    const auto at_size = [=, threads = info.threads](double factor) {
+        for (int pass = 0; pass < static_cast<int>(factor); ++pass)
+            cpu::on_threads(threads, [&](int thread) { streams->triad(thread, 3); });
+    };
+    Planted planted;
+    const double us = at.ms([=] { at_size(1); }) * 1e3;
+    planted.what = fmt::format("triad of {:.2f} GB, {:.0f} us", streams->read_bytes() * 1e-9, us);
+    KnownStep& step = planted.steps.emplace_back(KnownStep{"stream", 0, streams->read_bytes(), [=] { at_size(1); }});
+    step.at_size = at_size;
+    step.axis = "passes";
+    planted.figures = cause_figures({{"useful work, us", {Cause::useful}, us}});
+    planted.budget = at.budget();
+    planted.budget.size_scaling_s = 0.5;
+    return planted;
+}
+
 }  // namespace
 
 std::vector<Truth> cpu_truths() {
@@ -147,6 +210,8 @@ std::vector<Truth> cpu_truths() {
         {"cpu-fma", cpu, {{"kilorounds", 2000, 5000}}, cpu_fma},
         {"cpu-chase", cpu, {{"log2 nodes", 19, 20}, {"kiloloads", 40, 100}}, cpu_chase},
         {"cpu-one-thread", cpu, {{"kilorounds", 2000, 5000}}, cpu_one_thread},
+        {"cpu-known-fixed", cpu, {{"kilorounds", 2000, 5000}, {"us", 5000, 20000}}, cpu_known_fixed},
+        {"cpu-stream-causes", cpu, {{"percent", 60, 100}}, cpu_stream_causes},
     };
 }
 

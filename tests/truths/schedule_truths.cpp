@@ -139,6 +139,10 @@ Planted known_gap(const Planter& at, const Drawn& drawn) {
          [](const KnownResult& known) -> std::optional<double> {
              const Lines& total = known.explained.breakdown.total;
              return total.gaps_us();
+         }},
+        {"gaps of the breakdown by cause, us", static_cast<double>(drawn["us"]),
+         [](const KnownResult& known) -> std::optional<double> {
+             return known.explained.causes.whole.lines[Cause::gaps].value;
          }}};
     planted.budget = at.budget();
     planted.budget.counters = {.sets = {}, .metrics = {}};

@@ -27,6 +27,8 @@ struct RightVerdict {
 /// What a tolerance is a share of: the planted value, or the whole for shares of the time, which are parts of 1.
 enum class Tolerance { of_planted, of_whole };
 inline constexpr double figure_tolerance = 0.05;
+/// For a line of the breakdown by cause that was planted.
+inline constexpr double cause_tolerance = 0.10;
 
 /// A figure that is known before it is measured.
 struct PlantedFigure {
