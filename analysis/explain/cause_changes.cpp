@@ -1,3 +1,4 @@
+// The table, and the price of an activation in an epilogue.
 #include "analysis/explain/cause_changes.h"
 
 #include <fmt/format.h>

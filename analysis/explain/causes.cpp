@@ -273,8 +273,7 @@ Causes find_causes(const PointFacts& facts, std::span<const StepRoofTimes> roof_
         by_slower_unit.push_back(finder.is_by_slower_unit());
     }
     const std::optional<double> plain_us = plain_fixed_us(facts, result.steps);
-    const std::vector<std::string>& reasons = facts.point->conditions.throttle_reasons;
-    const bool at_power_limit = std::ranges::find(reasons, power_limit) != reasons.end();
+    const bool at_power_limit = is_at_power_limit(facts.point->conditions);
     std::vector<std::size_t> all;
     for (std::size_t i = 0; i < result.steps.size(); ++i) {
         all.push_back(i);
@@ -298,6 +297,10 @@ Causes find_causes(const PointFacts& facts, std::span<const StepRoofTimes> roof_
     result.whole.time_us = facts.end_to_end_us;
     result.whole.misfit_us += std::abs(drift) + std::abs(facts.end_to_end_us - steps_us - drift);
     return result;
+}
+
+bool is_at_power_limit(const Conditions& conditions) {
+    return std::ranges::find(conditions.throttle_reasons, power_limit) != conditions.throttle_reasons.end();
 }
 
 void withhold(Causes& causes) {

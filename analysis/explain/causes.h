@@ -90,6 +90,9 @@ struct Causes {
 /// `roof_times` and `cycles`: of all steps; none where the point was not timed.
 Causes find_causes(const PointFacts& facts, std::span<const StepRoofTimes> roof_times, const CycleAccounts& cycles);
 
+/// Whether NVML read that the power limit lowered the clock.
+bool is_at_power_limit(const Conditions& conditions);
+
 /// Leaves the lines and takes away what would give them back, for a point whose figures carry no conclusion.
 void withhold(Causes& causes);
 

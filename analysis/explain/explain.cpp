@@ -80,6 +80,71 @@ std::string reason_text(const Verdict& verdict) {
                        name(verdict.bound));
 }
 
+/// "tensor cores (at most 1.20 ms), launch (at most 0.31 ms)": what was not ruled out.
+std::string suspects_text(const Suspects& suspects) {
+    constexpr std::size_t most = 3;
+    std::vector<std::string> texts;
+    for (const Suspect& suspect : likeliest(suspects, most))
+        texts.push_back(fmt::format("{} (at most {} ms)", suspect.name, significant(suspect.most_us * 1e-3)));
+    return texts.empty() ? "none that was measured" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+/// What to measure next so that the answer becomes certain; empty where all of it was.
+std::string next_experiment(const Explanation& explanation) {
+    const Point& point = *explanation.facts.point;
+    std::vector<std::string_view> next;
+    if (explanation.verdicts.model.lacks_units)
+        next.emplace_back("--counters core,tensor,pipes, which counts units that may be it");
+    if (explanation.causes.whole.unfitted_us > 0.5 * explanation.causes.whole.time_us)
+        next.emplace_back("times at two and four times the size");
+    if (point.backend() == "cuda" && explanation.interventions.model.sms == Influence::unknown)
+        next.emplace_back("the same on fewer SMs");
+    if (explanation.interventions.model.dram == Influence::unknown)
+        next.emplace_back("the same while DRAM's bandwidth is taken away");
+    return fmt::format("{}", fmt::join(next, ", "));
+}
+
+/// "Of 4.00 ms, 1.70 ms are work at the roof of fp16_tensor, 0.800 ms fixed time of 182 steps (fewer kernels), ...;
+/// 0.200 ms are not explained." Empty where no step has a fit.
+std::string causes_sentence(const Explanation& explanation) {
+    const CauseGroup& whole = explanation.causes.whole;
+    if (whole.time_us <= 0 || !explanation.causes.has_fits) return "";
+    constexpr double noteworthy = 0.02;  // a part of the time
+    struct Part {
+        double us;
+        std::string text;
+    };
+    const int decimals = decimals_for(whole.time_us * 1e-3);
+    const auto ms = [decimals](double us) { return fmt::format("{:.{}f}", us * 1e-3, decimals); };
+    std::vector<Part> parts;
+    for (const CausePart& roof : whole.at_roofs) {
+        // Its clock and extra work are lines of their own.
+        double useful_us = 0;
+        for (const StepCauses& step : explanation.causes.steps)
+            if (step.roof == roof.name) useful_us += step.lines[Cause::useful].value;
+        parts.push_back({useful_us, fmt::format("{} ms are work at the roof of {}", ms(useful_us), roof.name)});
+    }
+    for (std::size_t i = 0; i < cause_count; ++i) {
+        const Cause cause = cause_at(i);
+        if (cause == Cause::useful || cause == Cause::unexplained) continue;
+        const double us = whole.lines.us[i].value;
+        const std::string change = whole.change(cause);
+        parts.push_back(
+            {us,
+             fmt::format("{} ms {}{}{}", ms(us), info(cause).name,
+                         cause == Cause::fixed ? " of " + plural(static_cast<std::int64_t>(whole.steps), "step") : "",
+                         change.empty() ? "" : fmt::format(" ({})", change))});
+    }
+    std::erase_if(parts, [&](const Part& part) { return part.us < noteworthy * whole.time_us; });
+    std::ranges::stable_sort(parts, std::greater{}, &Part::us);
+    std::vector<std::string> texts;
+    for (const Part& part : parts) texts.push_back(part.text);
+    std::string text = fmt::format("Of {} ms, {}; {} ms are not explained", ms(whole.time_us), fmt::join(texts, ", "),
+                                   ms(std::max(whole.misfit_us, std::abs(whole.lines[Cause::unexplained].value))));
+    if (!whole.is_explanation()) text += fmt::format(", where under {} is the goal", percent(explanation_tolerance));
+    return text + ".";
+}
+
 /// The bottleneck, and how much of the time the roof times are.
 std::string second_sentence(const Explanation& explanation) {
     const TimeBreakdown& breakdown = explanation.breakdown;
@@ -99,9 +164,8 @@ std::string second_sentence(const Explanation& explanation) {
         if (hypothesis.finding == Finding::rejected)
             rejected += fmt::format("{}{}", rejected.empty() ? "; not " : ", not ", name(hypothesis.bound));
     if (is_beyond_telling(verdict))
-        return fmt::format("The bottleneck is unknown for {} of the steps' time{}: {}{}{}.", percent(verdict.undecided),
-                           rejected, roof_time, dram,
-                           verdict.lacks_units ? "; --counters core,tensor,pipes counts units that may be it" : "");
+        return fmt::format("For {} of the steps' time the bottleneck is one of {}{}: {}{}.", percent(verdict.undecided),
+                           suspects_text(explanation.suspects), rejected, roof_time, dram);
     if (verdict.bound == Bound::not_identifiable)
         return fmt::format("There is no single bottleneck ({}{}): {}{}.", reason_text(verdict), rejected, roof_time,
                            dram);
@@ -136,28 +200,41 @@ bool is_mostly_serial(const TimeBreakdown& breakdown, const std::vector<SerialCh
 }
 
 /// What would shorten it.
-std::string change_text(const Verdict& verdict, bool mostly_serial) {
+std::string change_text(const Explanation& explanation, bool mostly_serial) {
+    const Verdict& verdict = explanation.verdicts.model;
+    const bool on_gpu = explanation.facts.point->backend() == "cuda";
     switch (verdict.bound) {
         case Bound::bandwidth:
             return "more bandwidth at that level, fewer bytes (fusing, narrower types) or a larger cache would shorten it";
         case Bound::compute:
             if (is_unit(verdict.level))
                 return "fewer instructions of that kind for the same work would shorten it, more memory bandwidth would not";
-            return "a faster unit (a narrower precision, more SMs, a higher power limit) would shorten it, more memory bandwidth would not";
+            return fmt::format(
+                "a faster unit (a narrower precision{}, {}) would shorten it, more memory bandwidth would not",
+                !on_gpu                                                  ? ", more cores"
+                : explanation.interventions.model.sms == Influence::none ? ""
+                                                                         : ", more SMs",
+                on_gpu ? "a higher power limit" : "a higher clock");
         case Bound::latency:
+            if (verdict.level == fixed_time_level)
+                return "fewer, larger kernels (fusing, a larger batch) or shorter epilogues would shorten it, more bandwidth or more FLOP/s would not";
             if (verdict.level == time_steps_level)
                 return "neither more bandwidth nor more FLOP/s would shorten it much, and more sequences at once would take little longer; quicker exchanges between time steps, or fewer of them, would shorten it";
             return "neither more bandwidth nor more FLOP/s would shorten it much; more work in flight would";
         case Bound::launch:
             return "fewer and longer kernels (fusing, a larger batch) would shorten it, other hardware hardly";
         case Bound::occupancy:
+            if (verdict.level == last_wave_level)
+                return "tiles that fill the last wave (persistent or stream-k tiles, a larger batch) would shorten it";
             if (mostly_serial)
                 return "these figures do not tell whether less work in a time step or a quicker exchange between them would shorten it, as the two overlap";
             return "more blocks or more warps an SM (other tiles, a larger batch) would shorten it before other hardware does";
         case Bound::not_identifiable: break;
     }
+    const std::string next = next_experiment(explanation);
     return is_beyond_telling(verdict)
-               ? "these figures do not tell what would shorten it"
+               ? next.empty() ? std::string("what would shorten it most is the first of these that gives way")
+                              : fmt::format("the next experiment is {}", next)
                : "with no single bottleneck, no one change of the machine shortens it in proportion";
 }
 
@@ -178,11 +255,12 @@ std::string waits_text(const CycleGroup& all) {
 }
 
 /// What SMs did, as counted, and what would change it.
-std::string third_sentence(const TimeBreakdown& breakdown, const CycleAccounts& cycles, const Verdict& verdict,
-                           bool mostly_serial) {
+std::string third_sentence(const Explanation& explanation, bool mostly_serial) {
+    const TimeBreakdown& breakdown = explanation.breakdown;
+    const CycleAccounts& cycles = explanation.cycles;
     if (!breakdown.roofs_unavailable.empty())
         return "What would shorten it is unknown, too; measured ceilings (kbench ceilings) would tell.";
-    std::string change = change_text(verdict, mostly_serial);
+    std::string change = change_text(explanation, mostly_serial);
     if (!cycles.unavailable.empty()) {
         change.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(change.front())));
         return change + ".";
@@ -221,8 +299,13 @@ Explanation explain(const Result& result, const Point& point, const Roofs& roofs
     explanation.attribution = attribute_bandwidth(facts, roof_times);
     explanation.impossible = impossible_figures(result, facts, roof_times);
     explanation.missing = missing_ground(point, breakdown);
-    explanation.verdicts = withheld_from(judge({facts, roof_times, units, explanation.cycles, told}),
-                                         explanation.impossible, explanation.missing);
+    explanation.interventions = interventions_of(facts, explanation.elasticity, explanation.theft);
+    const Grounds grounds{
+        facts, roof_times, units, explanation.cycles, told, &explanation.causes, &explanation.interventions};
+    explanation.verdicts = withheld_from(judge(grounds), explanation.impossible, explanation.missing);
+    explanation.suspects = find_suspects(grounds, is_at_power_limit(point.conditions));
+    if (explanation.concludes())
+        explanation.contradictions = contradictions(facts, breakdown.roof_times, explanation.interventions);
     explanation.time_steps = serial_chains_of(facts, roof_times, units);
     for (SerialChain& group : explanation.time_steps)
         group.bound = judge_together(group.layer, facts, explanation.verdicts, group.steps).bound;
@@ -252,10 +335,13 @@ Explanation explain(const Result& result, const Point& point, const Roofs& roofs
         return explanation;
     }
     explanation.answer = {first_sentence(point, breakdown), second_sentence(explanation),
-                          third_sentence(breakdown, explanation.cycles, explanation.verdicts.model,
-                                         is_mostly_serial(breakdown, explanation.time_steps))};
+                          third_sentence(explanation, is_mostly_serial(breakdown, explanation.time_steps))};
     if (std::string sentence = serial_chain_sentence(breakdown, explanation.time_steps); !sentence.empty())
         explanation.answer.insert(explanation.answer.begin() + 2, std::move(sentence));
+    if (std::string sentence = causes_sentence(explanation); !sentence.empty())
+        explanation.answer.insert(explanation.answer.begin() + 1, std::move(sentence));
+    explanation.answer.insert(explanation.answer.begin(), explanation.contradictions.begin(),
+                              explanation.contradictions.end());
     return explanation;
 }
 

@@ -15,15 +15,20 @@ namespace kbench {
 namespace {
 
 /// The memory, or the unit, with the longest roof time; with the next one where their intervals meet.
-std::string longest_names(const StepRoofTimes& of_step, bool of_memory) {
-    std::vector<RoofTime> roof_times = of_step.all();
-    std::erase_if(roof_times, [&](const RoofTime& roof_time) { return roof_time.is_memory() != of_memory; });
+std::string longest_names(const StepGrounds& step, bool of_memory) {
+    std::vector<RoofTime> roof_times = step.roof_times.all();
+    std::erase_if(roof_times, [&](const RoofTime& roof_time) {
+        return roof_time.is_memory() != of_memory || step.taken.exclude(roof_time);
+    });
     if (roof_times.empty()) return "";
     const std::string longest(roof_times[0].name());
     return are_tied(roof_times) ? fmt::format("{} or {}", longest, roof_times[1].name()) : longest;
 }
 
-std::string level_of(const StepRoofTimes& roof_times, const Rule& rule, const VerdictFacts& f) {
+std::string level_of(const StepGrounds& step, const Rule& rule, const VerdictFacts& f) {
+    if (&rule == &cause_rule()) return step.cause->level;
+    if (rule.shown.id == "dram-taken") return std::string(name(Level::dram));
+    if (rule.shown.id == "l2-taken") return std::string(name(Level::l2));
     if (rule.shown.id == "busy-memory") return std::string(f.units.memory.name);
     if (rule.shown.id == "busy-unit") return std::string(f.units.pipe.name);
     if (rule.shown.id == "half-busy") return std::string(f.units.busiest().name);
@@ -31,7 +36,7 @@ std::string level_of(const StepRoofTimes& roof_times, const Rule& rule, const Ve
     if (rule.shown.id == "no-bottleneck" && f.split && f.has_units && !f.units.known)
         return std::string(units_not_counted);
     if (rule.shown.id == "memory-roof" || rule.shown.id == "compute-roof")
-        return longest_names(roof_times, rule.shown.id == "memory-roof");
+        return longest_names(step, rule.shown.id == "memory-roof");
     return "";
 }
 
@@ -89,20 +94,24 @@ void add_evidence(std::vector<std::string>& evidence, const StepGrounds& step, c
 
 /// What another rule would say within the intervals of the figures; empty where all of them agree on the bound.
 std::string within_errors(const StepGrounds& step, const VerdictFacts& f, const Rule& rule) {
-    if (rule.shown.bound == Bound::not_identifiable) return {};
+    if (bound_of(rule, f) == Bound::not_identifiable) return {};
     const Rule* other = nullptr;
+    Bound other_bound = Bound::not_identifiable;
     double low = rule.figure(f), high = low;
     for (const VerdictFacts& variant : facts_within_errors(step, f)) {
         low = std::min(low, rule.figure(variant));
         high = std::max(high, rule.figure(variant));
         const Rule& decides = deciding_rule(variant);
-        if (decides.shown.bound != rule.shown.bound) other = &decides;
+        const Bound bound = bound_of(decides, variant);
+        if (bound == bound_of(rule, f)) continue;
+        other = &decides;
+        other_bound = bound;
     }
     if (other == nullptr) return {};
     return fmt::format(
         "{} decides for {} at {:.0f} to {:.0f} % where {} is needed, and within such intervals {} would: {}",
-        rule.shown.id, name(rule.shown.bound), 100 * low, 100 * high, percent(rule.shown.threshold), other->shown.id,
-        name(other->shown.bound));
+        rule.shown.id, name(bound_of(rule, f)), 100 * low, 100 * high, percent(rule.shown.threshold), other->shown.id,
+        name(other_bound));
 }
 
 Verdict judge_step(const StepGrounds& step, const Roofs& roofs, std::vector<std::string> told) {
@@ -119,14 +128,23 @@ Verdict judge_step(const StepGrounds& step, const Roofs& roofs, std::vector<std:
     }
     const Rule& decides = deciding_rule(f);
     const std::string other = within_errors(step, f, decides);
-    const Rule& rule = other.empty() ? decides : error_rule();
-    verdict.bound = rule.shown.bound;
+    // Figures that may fall on either side leave it to the largest cause, where that is certain.
+    const bool by_cause = f.causes_known && f.cause_share >= cause_rule().shown.threshold;
+    const Rule& rule = other.empty() ? decides : by_cause ? cause_rule() : error_rule();
+    verdict.bound = bound_of(rule, f);
     verdict.rule = rule.shown.id;
-    verdict.level = level_of(step.roof_times, rule, f);
+    verdict.level = level_of(step, rule, f);
     verdict.margin = rule.figure(f) / rule.shown.threshold - 1;
     verdict.overturned_by = with_thresholds(rule.overturned_by, rule.shown.threshold);
     verdict.evidence = std::move(told);
     if (!other.empty()) verdict.evidence.insert(verdict.evidence.begin(), other);
+    if (step.cause)
+        verdict.evidence.push_back(fmt::format(
+            "the largest cause is {} of the time: {}{}{}", percent(step.cause->us.value / f.time_us),
+            name(step.cause->bound), step.cause->level.empty() ? "" : fmt::format(" ({})", step.cause->level),
+            step.cause->is_clear || step.cause->second.empty()
+                ? ""
+                : fmt::format("; within their intervals it may be {}", step.cause->second)));
     add_evidence(verdict.evidence, step, f, roofs);
     verdict.hypotheses = test_hypotheses(f, rule);
     return verdict;
@@ -166,8 +184,9 @@ struct Tally {
 };
 
 const VerdictRule& model_gaps = model_rules()[0];
-const VerdictRule& majority = model_rules()[1];
-const VerdictRule& no_majority = model_rules()[2];
+const VerdictRule& model_cause = model_rules()[1];
+const VerdictRule& majority = model_rules()[2];
+const VerdictRule& no_majority = model_rules()[3];
 
 void test_hypotheses(Verdict& verdict, const Tally& tally) {
     for (const Bound bound : tested_bounds) {
@@ -218,6 +237,28 @@ Verdict judge_many(const std::string& subject, const Tally& tally) {
     return verdict;
 }
 
+/// Where no bound has most of the steps' time, the largest cause of the whole decides.
+void judge_cause(Verdict& verdict, const Causes& causes) {
+    if (verdict.bound != Bound::not_identifiable) return;
+    const std::optional<LargestCause> largest = largest_cause(causes.whole);
+    if (!largest || !largest->is_clear) return;
+    const double share = largest->us.value / causes.whole.time_us;
+    if (share < model_cause.threshold) return;
+    verdict.bound = largest->bound;
+    verdict.level = largest->level;
+    verdict.rule = model_cause.id;
+    verdict.margin = share / model_cause.threshold - 1;
+    verdict.overturned_by = "that cause made smaller by a half, which does not shorten it";
+    verdict.evidence.insert(
+        verdict.evidence.begin(),
+        fmt::format("{} of the end-to-end time has this cause, more than any other", percent(share)));
+    for (Hypothesis& hypothesis : verdict.hypotheses)
+        if (hypothesis.bound == largest->bound)
+            hypothesis = {largest->bound, Finding::confirmed,
+                          fmt::format("{}: {} where {} is needed", model_cause.id, percent(share),
+                                      percent(model_cause.threshold))};
+}
+
 /// Gaps belong to no step: where they are long they bind the model, whatever binds its steps.
 void judge_gaps(Verdict& verdict, const Grounds& grounds) {
     double gaps_us = 0;
@@ -258,8 +299,11 @@ Verdicts judge(const Grounds& grounds) {
     Tally model;
     for (std::size_t i = 0; i < grounds.roof_times.size(); ++i) {
         const StepFacts& step = grounds.facts.steps[i];
-        verdicts.steps.push_back(judge_step({step, grounds.roof_times[i], grounds.units[i], grounds.cycles.steps[i]},
-                                            grounds.facts.roofs,
+        StepGrounds of_step{step, grounds.roof_times[i], grounds.units[i], grounds.cycles.steps[i]};
+        if (grounds.interventions != nullptr) of_step.taken = grounds.interventions->steps[i];
+        if (grounds.causes != nullptr && i < grounds.causes->steps.size())
+            of_step.cause = largest_cause(grounds.causes->steps[i], of_step.units, of_step.cycles);
+        verdicts.steps.push_back(judge_step(of_step, grounds.facts.roofs,
                                             grounds.told.empty() ? std::vector<std::string>() : grounds.told[i]));
         model.add(verdicts.steps.back(), step.time_us);
     }
@@ -267,6 +311,7 @@ Verdicts judge(const Grounds& grounds) {
         for (const auto& [layer, steps] : grounds.facts.by_layer)
             verdicts.layers.push_back(judge_together(layer, grounds.facts, verdicts, steps));
     verdicts.model = judge_many("model", model);
+    if (grounds.causes != nullptr) judge_cause(verdicts.model, *grounds.causes);
     judge_gaps(verdicts.model, grounds);
     return verdicts;
 }

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "analysis/explain/busy_unit.h"
+#include "analysis/explain/causes.h"
 #include "analysis/explain/cycle_account.h"
+#include "analysis/explain/interventions.h"
 #include "analysis/explain/roof_time.h"
 #include "analysis/explain/verdict.h"
 #include "analysis/facts/point_facts.h"
@@ -20,6 +22,8 @@ struct Grounds {
     std::span<const UnitActivity> units;
     const CycleAccounts& cycles;
     std::span<const std::vector<std::string>> told;  ///< evidence from elsewhere, which comes first
+    const Causes* causes = nullptr;                  ///< null: not known
+    const Interventions* interventions = nullptr;    ///< likewise
 };
 Verdicts judge(const Grounds& grounds);
 

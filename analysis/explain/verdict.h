@@ -40,9 +40,11 @@ struct VerdictRule {
 /// All of them: those of steps, then those of layers and the model, each in the order in which they are tried.
 std::span<const VerdictRule> verdict_rules();
 
-/// Verdict::level where nothing binds that was counted, and that of a latency that is the time steps'.
+/// Verdict::level where nothing binds that was counted, and those of causes that are no roof.
 inline constexpr std::string_view units_not_counted = "units not counted",
-                                  time_steps_level = "serial chain of time steps";
+                                  time_steps_level = "serial chain of time steps",
+                                  fixed_time_level = "fixed time of kernels", main_loop_level = "main loop",
+                                  last_wave_level = "last wave";
 
 struct Verdict {
     std::string subject;  ///< "model", a layer of all blocks, or a step "12 h.1.attn"

@@ -55,7 +55,7 @@ std::vector<Hypothesis> test_hypotheses(const VerdictFacts& f, const Rule& decid
             nearest = part;
             hypothesis.why = why(rule, f);
         }
-        if (bound == decided.shown.bound) {
+        if (bound == bound_of(decided, f)) {
             hypothesis.finding = Finding::confirmed;
             hypothesis.why = fmt::format("{}: {} where {} is needed", decided.shown.id, percent(decided.figure(f)),
                                          percent(decided.shown.threshold));

@@ -11,8 +11,12 @@
 namespace kbench {
 namespace {
 
-/// The share of the time from which on a loss above the roof time is what limits.
-constexpr double loss_share = 0.30;
+/// From this share of the time on the largest cause is worth being called the bottleneck.
+constexpr double cause_share = 0.20;
+/// So many passes through shared memory more or fewer decide nothing by themselves: replays of conflicts are in them.
+constexpr double shared_count_tolerance = 0.10;
+/// Two roof times are alike where the lesser is this part of the other.
+constexpr double alike_roofs = 0.95;
 /// Achieved, percent: so few warps are resident that their number can be the cause of waiting.
 constexpr double low_occupancy_pct = 30;
 /// From so many on, what else a step does is little beside them.
@@ -20,9 +24,20 @@ constexpr std::int64_t many_time_steps = 16;
 
 bool always(const VerdictFacts&) { return true; }
 Known exactly(const VerdictFacts&) { return Known::exactly; }
-bool has_few_warps(const VerdictFacts& f) { return f.occupancy_pct && *f.occupancy_pct <= low_occupancy_pct; }
+/// A kernel of one block an SM has as few as it was written for.
+bool has_few_warps(const VerdictFacts& f) {
+    return !f.one_block_an_sm && f.occupancy_pct && *f.occupancy_pct <= low_occupancy_pct;
+}
 double greater_roof(const VerdictFacts& f) { return std::max(f.compute_share, f.memory_share); }
 double lesser_roof(const VerdictFacts& f) { return std::min(f.compute_share, f.memory_share); }
+/// Neither roof time is clearly the longer.
+bool are_both(const VerdictFacts& f) {
+    return lesser_roof(f) >= bound_share && lesser_roof(f) >= alike_roofs * greater_roof(f);
+}
+/// A pipe or the schedulers are busier than any memory's roof time is long: they speak before it.
+bool is_outranked(const VerdictFacts& f) {
+    return f.units.pipe.share >= busy_unit_share && f.units.pipe.share > f.memory_share;
+}
 bool roofs_known(const VerdictFacts& f) { return f.compute_known && f.memory_known; }
 
 /// What was not split is not more than the rest.
@@ -61,19 +76,30 @@ constexpr std::array rules{
          always,
          [](const VerdictFacts& f) { return f.launched && f.empty_known ? Known::exactly : Known::no; },
          "more work a kernel: a larger batch, or fusing with a neighbour"},
+    Rule{{"dram-taken", Bound::bandwidth, "its time grows nearly in proportion as a thief takes DRAM's bandwidth away",
+          1},
+         [](const VerdictFacts& f) { return f.taken.dram == Influence::binds ? 1.0 : 0.0; },
+         always,
+         [](const VerdictFacts& f) { return f.taken.dram == Influence::unknown ? Known::unasked : Known::exactly; },
+         "the same thief that does not slow it down"},
+    Rule{{"l2-taken", Bound::bandwidth, "its time grows nearly in proportion as a thief takes L2's bandwidth away", 1},
+         [](const VerdictFacts& f) { return f.taken.l2 == Influence::binds ? 1.0 : 0.0; },
+         always,
+         [](const VerdictFacts& f) { return f.taken.l2 == Influence::unknown ? Known::unasked : Known::exactly; },
+         "the same thief that does not slow it down"},
     Rule{
         {"two-roofs", Bound::not_identifiable,
          "the roof times of a unit and of a level of memory are both {bound} or more of the time, the lesser {threshold} or more of the other",
-         0.95},
+         alike_roofs},
         [](const VerdictFacts& f) { return lesser_roof(f) / greater_roof(f); },
-        [](const VerdictFacts& f) { return lesser_roof(f) >= bound_share; },
+        [](const VerdictFacts& f) { return lesser_roof(f) >= bound_share && !is_outranked(f); },
         exactly,
         "roof times that differ by more than {rest}, at another batch or sequence length"},
     Rule{{"memory-roof", Bound::bandwidth,
           "the roof time of a level of memory is {threshold} or more of the time, and longer than any unit's",
           bound_share},
          [](const VerdictFacts& f) { return f.memory_share; },
-         [](const VerdictFacts& f) { return f.memory_share > f.compute_share; },
+         [](const VerdictFacts& f) { return f.memory_share > f.compute_share && !is_outranked(f); },
          [](const VerdictFacts& f) {
              if (!f.memory_known) return Known::no;
              return f.bytes_counted ? Known::exactly : Known::at_least;
@@ -82,15 +108,25 @@ constexpr std::array rules{
     Rule{{"compute-roof", Bound::compute,
           "the roof time of a unit, at the run's clock, is {threshold} or more of the time", bound_share},
          [](const VerdictFacts& f) { return f.compute_share; },
-         always,
+         [](const VerdictFacts& f) { return !(are_both(f) && is_outranked(f)); },
          [](const VerdictFacts& f) { return f.compute_known ? Known::exactly : Known::no; },
          "fewer FLOPs in the same time, or a longer time for the same FLOPs at the same clock"},
+    Rule{
+        {"largest-cause", Bound::not_identifiable,
+         "its times by size are known, and one cause has {threshold} or more of the time and more than any other within their intervals",
+         cause_share},
+        [](const VerdictFacts& f) { return f.cause_share; },
+        [](const VerdictFacts& f) { return f.causes_known; },
+        [](const VerdictFacts& f) { return f.causes_known ? Known::exactly : Known::unasked; },
+        "that cause made smaller by a half, which does not shorten it"},
     Rule{
         {"idle-sms", Bound::occupancy,
          "SMs have no warp for {threshold} or more of the time, and warps wait for no more, or a unit is busy meanwhile",
          loss_share},
         [](const VerdictFacts& f) { return split_or_rest(f, f.idle_share); },
-        [](const VerdictFacts& f) { return f.split && (f.units.busiest().share >= busy_unit_share || !is_waiting(f)); },
+        [](const VerdictFacts& f) {
+            return f.split && !f.one_block_an_sm && (f.units.busiest().share >= busy_unit_share || !is_waiting(f));
+        },
         known_loss,
         "blocks enough to give every SM work until the end: other tiles, split work, a larger batch"},
     Rule{{"busy-memory", Bound::bandwidth,
@@ -153,13 +189,23 @@ constexpr Rule within_error{
     exactly,
     "figures with narrower intervals, or further from the threshold"};
 
-constexpr std::array<VerdictRule, 3> many_rules{{
+constexpr std::array<VerdictRule, 4> many_rules{{
     {"model-gaps", Bound::launch,
      "gaps, and starting and ending kernels, take {threshold} or more of the end-to-end time; the model only", 0.30},
+    {"model-cause", Bound::not_identifiable,
+     "no bound has most of the steps' time, and one cause has {threshold} or more of the end-to-end time and more than any other within their intervals; the model only",
+     cause_share},
     {"majority", Bound::not_identifiable,
      "steps of one bound take {threshold} or more of the steps' time, and more than those of any other", 0.50},
     {"no-majority", Bound::not_identifiable, "no rule above holds", 1},
 }};
+
+/// Whether all of its kernels have as many blocks as are resident at once, one an SM.
+bool has_one_block_an_sm(const StepResult& step) {
+    return !step.kernels.empty() && std::ranges::all_of(step.kernels, [](const KernelResult& kernel) {
+        return kernel.blocks_per_sm == 1 && kernel.waves.value && *kernel.waves.value <= 1;
+    });
+}
 
 double above_roofs_share(const VerdictFacts& f, double roofs_share) {
     return std::max(0.0, 1 - roofs_share - f.empty_share);
@@ -168,7 +214,7 @@ double above_roofs_share(const VerdictFacts& f, double roofs_share) {
 }  // namespace
 
 VerdictFacts facts_of(const StepGrounds& grounds) {
-    const auto& [facts, roof_times, units, cycles] = grounds;
+    const auto& [facts, roof_times, units, cycles, taken, cause] = grounds;
     VerdictFacts f;
     f.time_us = facts.time_us;
     if (facts.time_us <= 0) return f;
@@ -182,6 +228,7 @@ VerdictFacts facts_of(const StepGrounds& grounds) {
     // Units that a cost model knows nothing of: shared memory is a memory, the others are units that compute.
     for (const auto* list : {&roof_times.work, &roof_times.units})
         for (const RoofTime& roof_time : *list) {
+            if (taken.exclude(roof_time)) continue;
             double& longest = roof_time.is_memory() ? f.memory_share : f.compute_share;
             longest = std::max(longest, share(roof_time.run_us.value));
         }
@@ -200,6 +247,13 @@ VerdictFacts facts_of(const StepGrounds& grounds) {
     f.units = units;
     f.has_units = facts.on_gpu;
     f.occupancy_pct = facts.counters.achieved_occupancy;
+    f.taken = taken;
+    f.one_block_an_sm = has_one_block_an_sm(*facts.step);
+    f.causes_known = cause.has_value();
+    if (cause && cause->is_clear) {
+        f.cause_share = share(cause->us.value);
+        f.cause_bound = cause->bound;
+    }
     f.time_steps = facts.chained_steps();
     f.above_roofs_share = above_roofs_share(f, share(roof_times.together().value));
     return f;
@@ -214,10 +268,12 @@ std::vector<VerdictFacts> facts_within_errors(const StepGrounds& step, const Ver
     const double shortest_us = least_us > 0 ? least_us : time_us;
     for (const auto* list : {&step.roof_times.work, &step.roof_times.units})
         for (const RoofTime& roof_time : *list) {
+            if (step.taken.exclude(roof_time)) continue;
             Interval& longest = roof_time.is_memory() ? memory : compute;
+            const double more = roof_time.unit == unit::shared_memory ? shared_count_tolerance - count_tolerance : 0;
             longest = {std::max(longest.value, roof_time.run_us.value / time_us),
-                       std::max(longest.low, roof_time.run_us.low / time_us),
-                       std::max(longest.high, roof_time.run_us.high / shortest_us)};
+                       std::max(longest.low, roof_time.run_us.low * (1 - more) / time_us),
+                       std::max(longest.high, roof_time.run_us.high * (1 + more) / shortest_us)};
         }
     for (const double c : {compute.low, compute.high})
         for (const double m : {memory.low, memory.high}) {
@@ -231,7 +287,8 @@ std::vector<VerdictFacts> facts_within_errors(const StepGrounds& step, const Ver
     for (const double sign : {-1.0, 1.0}) {
         VerdictFacts& units = variants.emplace_back(facts);
         units.units.pipe.share *= 1 + sign * count_tolerance;
-        units.units.memory.share *= 1 + sign * count_tolerance;
+        units.units.memory.share *=
+            1 + sign * (units.units.memory.name == unit::shared_memory ? shared_count_tolerance : count_tolerance);
         if (!facts.split) continue;
         // A clock that was higher than the mean makes the same cycles a shorter time: more of it is without a warp.
         const double active = (1 - step.cycles.no_warp) * step.cycles.time_us / time_us;
@@ -264,6 +321,19 @@ const Rule& error_rule() { return within_error; }
 
 bool is_vetoed(const VerdictFacts& f) {
     return std::max({f.units.busiest().share, f.memory_share, f.compute_share}) >= busy_unit_share;
+}
+
+Bound bound_of(const Rule& rule, const VerdictFacts& f) {
+    return &rule == &cause_rule() ? f.cause_bound : rule.shown.bound;
+}
+
+const Rule& cause_rule() {
+    static const Rule& found = *std::ranges::find(rules, "largest-cause", [](const Rule& r) { return r.shown.id; });
+    return found;
+}
+
+const VerdictRule& rule_called(std::string_view id) {
+    return std::ranges::find(rules, id, [](const Rule& rule) { return rule.shown.id; })->shown;
 }
 
 std::span<const Rule> step_rules() { return rules; }

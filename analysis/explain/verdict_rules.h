@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "analysis/explain/busy_unit.h"
+#include "analysis/explain/causes.h"
 #include "analysis/explain/cycle_account.h"
+#include "analysis/explain/interventions.h"
+#include "analysis/explain/largest_cause.h"
 #include "analysis/explain/roof_time.h"
 #include "analysis/explain/verdict.h"
 #include "analysis/facts/point_facts.h"
@@ -39,6 +42,12 @@ struct VerdictFacts {
     bool split = false;          ///< idle and waiting are known
     UnitActivity units;          ///< on a CPU nothing
     bool has_units = true;       ///< it ran on a GPU
+    /// All blocks are resident at once, one an SM: their number is the kernel's design.
+    bool one_block_an_sm = false;
+    Influences taken;                             ///< what taking SMs and bandwidth away did
+    bool causes_known = false;                    ///< its times by size were fitted
+    double cause_share = 0;                       ///< the largest cause's, where it is certain which that is
+    Bound cause_bound = Bound::not_identifiable;  ///< that cause's
 };
 /// What is known of one step.
 struct StepGrounds {
@@ -46,6 +55,8 @@ struct StepGrounds {
     const StepRoofTimes& roof_times;
     const UnitActivity& units;
     const CycleAccount& cycles;
+    Influences taken = {};
+    std::optional<LargestCause> cause = {};
 };
 VerdictFacts facts_of(const StepGrounds& step);
 /// The same with one figure after another at an end of its interval: roof times by roof, clock, count and what
@@ -57,7 +68,7 @@ std::vector<VerdictFacts> facts_within_errors(const StepGrounds& step, const Ver
 enum class Known { exactly, at_most, at_least, no, unasked };
 
 struct Rule {
-    VerdictRule shown;
+    VerdictRule shown;  ///< its bound is that of the figures where that differs from step to step, see bound_of()
     double (*figure)(const VerdictFacts&);  ///< decides where it reaches the threshold ...
     bool (*applies)(const VerdictFacts&);   ///< ... and this holds
     Known (*known)(const VerdictFacts&);
@@ -69,11 +80,17 @@ std::string with_thresholds(std::string_view text, double threshold);
 /// Rules of a step, in order: the first that holds decides, and the last always does.
 std::span<const Rule> step_rules();
 const Rule& deciding_rule(const VerdictFacts& facts);
+/// The rule of that id; there must be one.
+const VerdictRule& rule_called(std::string_view id);
+/// What a rule says of these figures.
+Bound bound_of(const Rule& rule, const VerdictFacts& facts);
+/// The rule of the largest cause.
+const Rule& cause_rule();
 /// The rule of a step whose figures decide for one bound, and within their intervals for another one as well.
 const Rule& error_rule();
-/// Rules of a layer or the model: model-gaps (the model only), majority, no-majority, in this order.
+/// Rules of a layer or the model: model-gaps and model-cause (the model only), majority, no-majority, in this order.
 std::span<const VerdictRule> model_rules();
-inline const VerdictRule& majority_rule() { return model_rules()[1]; }
+inline const VerdictRule& majority_rule() { return model_rules()[2]; }
 
 /// The bounds that are put to the test, in the order of hypotheses.
 inline constexpr Bound tested_bounds[] = {Bound::bandwidth, Bound::compute, Bound::latency, Bound::launch,
@@ -85,9 +102,11 @@ bool is_vetoed(const VerdictFacts& facts);
 /// confirmed bound the deciding one.
 std::vector<Hypothesis> test_hypotheses(const VerdictFacts& facts, const Rule& decided);
 
-/// The share of the time from which on a roof binds. Nsight Compute, too, begins to speak of a bound at 60 % of a
-/// throughput.
+/// The share of the time from which on a roof binds. Nsight Compute takes less than 60 % of both its throughputs for a
+/// sign of latency.
 inline constexpr double bound_share = 0.60;
+/// The share of the time from which on a loss above the roof time is what limits.
+inline constexpr double loss_share = 0.30;
 /// A hypothesis is rejected where all its figures are under this part of their thresholds.
 inline constexpr double rejecting_part = 0.5;
 /// Unfused traffic leave out what a step reads again: so many times as many may have been moved.

@@ -3,6 +3,7 @@
 
 #include "analysis/explain/point_roofs.h"
 #include "analysis/report/sections/sections.h"
+#include "models/base/format.h"
 
 namespace kbench {
 namespace {
@@ -46,6 +47,14 @@ Section verdicts_section(const SectionContext& context) {
         hypotheses.rows.push_back(
             {std::string(name(hypothesis.bound)), std::string(name(hypothesis.finding)), hypothesis.why});
     section.add(std::move(hypotheses));
+    if (context.explanation().concludes()) {
+        Rows suspects{{words("resource"), words("finding"), figures("at most ms"), words("why")}};
+        for (const Suspect& suspect : context.explanation().suspects.whole)
+            if (!suspect.why.empty())
+                suspects.rows.push_back({std::string(suspect.name), std::string(name(suspect.finding)),
+                                         significant(suspect.most_us * 1e-3), suspect.why});
+        section.add(std::move(suspects));
+    }
     Rows layers{{names("layer"), words("verdict"), figures("margin %"), words("evidence"), words("overturned by")},
                 {},
                 "By layer:"};

@@ -1,12 +1,16 @@
 // Builds points from the shares of roofs that they are to have.
 #include "tests/analysis/explain/known_points.h"
 
+#include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "analysis/explain/cycles.h"
+#include "analysis/explain/elasticity.h"
 #include "analysis/explain/judge.h"
 #include "analysis/explain/roof_times.h"
 #include "analysis/explain/serial_chain.h"
+#include "analysis/explain/theft.h"
 #include "analysis/explain/units.h"
 
 namespace kbench::known {
@@ -117,6 +121,45 @@ SizeScaling make_sizes(std::vector<int> steps, double fixed_us, double slope_us,
     return scaling;
 }
 
+void add_sm_scaling(Point& point, double elasticity) {
+    SmScaling& scaling = point.sm_scaling.emplace();
+    for (const int count : {100, 75, 50}) {
+        SmCountRun& run = scaling.runs.emplace_back();
+        run.multiprocessors = count;
+        run.sm_clock_mhz = Quantity::measured(clock_mhz);
+        for (const StepResult& step : point.steps) {
+            const double us = *step.device_us() * std::pow(100.0 / count, elasticity);
+            run.step_us.push_back(us);
+            run.step_low_us.push_back(us);
+            run.step_high_us.push_back(us);
+        }
+    }
+}
+
+void add_theft(Point& point, double dram, double l2) {
+    constexpr double share = 0.3, of_l2 = share / 4;  // DRAM's bytes pass through L2, of four times the bandwidth
+    BandwidthTheft& theft = point.theft.emplace();
+    for (const auto& [takes, taken, elasticity, through] : {std::tuple("nothing", 0.0, 0.0, 0.0),
+                                                            {"compute", 0.0, 0.0, 0.0},
+                                                            {"dram", share, dram, l2},
+                                                            {"l2", share, l2, 0.0},
+                                                            {"compute", 0.0, 0.0, 0.0}}) {
+        ThiefRun& run = theft.runs.emplace_back();
+        run.takes = takes;
+        run.multiprocessors = 80;
+        run.share = taken;
+        run.launches = 20;
+        run.sm_clock_mhz = Quantity::measured(clock_mhz);
+        for (const StepResult& step : point.steps) {
+            const double us = *step.device_us() * std::pow(1 - taken, -elasticity) * std::pow(1 - of_l2, -through);
+            run.step_us.push_back(us);
+            run.step_low_us.push_back(us);
+            run.step_high_us.push_back(us);
+            run.latency_ms += us * 1e-3;
+        }
+    }
+}
+
 Accounts accounts_of(const Result& result) {
     Accounts accounts;
     const Roofs roofs(result);
@@ -131,7 +174,12 @@ Accounts accounts_of(const Result& result) {
     accounts.cycles = account_cycles(accounts.facts);
     accounts.breakdown = break_down(accounts.facts, accounts.roof_times, accounts.units, accounts.cycles);
     accounts.causes = find_causes(accounts.facts, accounts.roof_times, accounts.cycles);
-    accounts.verdicts = judge({accounts.facts, accounts.roof_times, accounts.units, accounts.cycles, told});
+    accounts.interventions =
+        interventions_of(accounts.facts, sm_elasticity(accounts.facts), bandwidth_elasticity(accounts.facts));
+    const Grounds grounds{accounts.facts, accounts.roof_times, accounts.units,         accounts.cycles,
+                          told,           &accounts.causes,    &accounts.interventions};
+    accounts.verdicts = judge(grounds);
+    accounts.suspects = find_suspects(grounds, is_at_power_limit(result.points.front().conditions));
     return accounts;
 }
 

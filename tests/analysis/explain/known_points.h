@@ -10,7 +10,9 @@
 #include "analysis/explain/busy_unit.h"
 #include "analysis/explain/causes.h"
 #include "analysis/explain/cycle_account.h"
+#include "analysis/explain/interventions.h"
 #include "analysis/explain/roof_time.h"
+#include "analysis/explain/suspects.h"
 #include "analysis/explain/time_breakdown.h"
 #include "analysis/explain/verdict.h"
 #include "analysis/facts/point_facts.h"
@@ -62,6 +64,10 @@ Result result_of(const std::vector<Step>& steps, CeilingRun roofs = gpu_roofs(),
 /// Time against size of the step at that position and of those that are like it: what it has whatever its size, and
 /// what grows with it, at the clock of the roofs.
 SizeScaling make_sizes(std::vector<int> steps, double fixed_us, double slope_us, double at_mhz = clock_mhz);
+/// The point on 100, 75 and 50 SMs, each step's time as long as it is times (100 / SMs) to that power.
+void add_sm_scaling(Point& point, double elasticity);
+/// The point while a thief takes 30 % of DRAM's, and then of L2's, bandwidth: each step's time by these elasticities.
+void add_theft(Point& point, double dram, double l2);
 /// What an explanation rests on, whatever of it is impossible or lacks ground.
 struct Accounts {
     PointFacts facts;
@@ -70,7 +76,9 @@ struct Accounts {
     CycleAccounts cycles;
     TimeBreakdown breakdown;
     Causes causes;
+    Interventions interventions;
     Verdicts verdicts;
+    Suspects suspects;
 };
 Accounts accounts_of(const Result& result);
 TimeBreakdown breakdown_of(const Result& result);

@@ -171,17 +171,27 @@ TEST(VerdictRules, MemoryMustDemandMoreThanTheUnit) {
 TEST(VerdictRules, TheirOrderIsThatOfTheTable) {
     VerdictFacts f = quiet();
     f.gap_share = f.empty_share = f.compute_share = f.memory_share = 0.9;
-    f.idle_share = f.waiting_share = f.units.pipe.share = 0.9;
-    f.units.memory.share = 0.95;
+    f.idle_share = f.waiting_share = 0.9;
+    f.taken = {Influence::unknown, Influence::binds, Influence::binds};
+    f.causes_known = true;
+    f.cause_share = 0.5;
     f.occupancy_pct = 10;
     f.time_steps = 500;
     f.above_roofs_share = 0.9;
     const std::vector<std::pair<std::string, std::function<void()>>> order{
         {"gap", [&] { f.gap_share = 0; }},
         {"empty-kernel", [&] { f.empty_share = 0; }},
+        {"dram-taken", [&] { f.taken.dram = Influence::none; }},
+        {"l2-taken", [&] { f.taken.l2 = Influence::partly; }},
         {"two-roofs", [&] { f.compute_share = 0.8; }},
         {"memory-roof", [&] { f.memory_share = 0; }},
         {"compute-roof", [&] { f.compute_share = 0; }},
+        {"largest-cause",
+         [&] {
+             f.causes_known = false;
+             f.units.pipe.share = 0.9;
+             f.units.memory.share = 0.95;
+         }},
         {"idle-sms", [&] { f.idle_share = 0; }},
         {"busy-memory", [&] { f.units.memory.share = 0; }},
         {"busy-unit", [&] { f.units.pipe.share = 0.7; }},
@@ -195,6 +205,46 @@ TEST(VerdictRules, TheirOrderIsThatOfTheTable) {
         EXPECT_EQ(deciding_rule(f).shown.id, id);
         remove();
     }
+}
+
+/// Schedulers that issue in 89 % of the cycles are what binds, however two shorter roof times tie.
+TEST(VerdictRules, ABusyPipeSpeaksBeforeTwoRoofsThatTie) {
+    VerdictFacts f = quiet();
+    f.compute_share = 0.65;
+    f.memory_share = 0.64;
+    EXPECT_EQ(deciding_rule(f).shown.id, "two-roofs");
+    f.units.pipe = {"issue slots", 0.89};
+    EXPECT_EQ(deciding_rule(f).shown.id, "busy-unit");
+    f.memory_share = 0.70;  // one memory's counter a tenth higher
+    EXPECT_EQ(deciding_rule(f).shown.bound, compute);
+    f.memory_share = 0.90;
+    EXPECT_EQ(deciding_rule(f).shown.id, "memory-roof");
+}
+
+TEST(VerdictRules, OneBlockAnSmIsNoLackOfWarps) {
+    VerdictFacts f = quiet();
+    f.occupancy_pct = 10;
+    f.waiting_share = 0.9;
+    EXPECT_EQ(deciding_rule(f).shown.id, "few-warps");
+    f.one_block_an_sm = true;
+    EXPECT_EQ(deciding_rule(f).shown.id, "waiting");
+    f.idle_share = 0.95;
+    f.waiting_share = 0;
+    EXPECT_EQ(deciding_rule(f).shown.id, "no-bottleneck");
+}
+
+TEST(VerdictRules, TheLargestCauseIsOfItsOwnBound) {
+    VerdictFacts f = quiet();
+    f.causes_known = true;
+    f.cause_bound = occupancy;
+    f.cause_share = 0.19;
+    EXPECT_EQ(deciding_rule(f).shown.id, "no-bottleneck");
+    f.cause_share = 0.20;
+    EXPECT_EQ(deciding_rule(f).shown.id, "largest-cause");
+    EXPECT_EQ(bound_of(deciding_rule(f), f), occupancy);
+    EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[4].finding, Finding::confirmed);
+    f.causes_known = false;
+    EXPECT_EQ(deciding_rule(f).shown.id, "no-bottleneck");
 }
 
 /// A busy pipe does not hide a memory that is nearly as busy, nor the other way round.
@@ -276,7 +326,7 @@ TEST(VerdictRules, EveryLineSaysItsThreshold) {
         if (rule.threshold == 1) continue;
         EXPECT_THAT(rule.text(), HasSubstr(fmt::format("{:.0f} % or more", rule.threshold * 100)));
     }
-    EXPECT_EQ(ids.size(), 17);
+    EXPECT_EQ(ids.size(), 21);
 }
 
 // Hypotheses.
