@@ -18,6 +18,15 @@ namespace {
 /// move constants with HFMA2.MMA, which runs on that pipe (up to 1.6 % of the cycles of a layer norm on an H200).
 constexpr double products_active_pct = 5;
 
+/// Counters of products are exact; a later time step may skip a tile of zeros.
+constexpr double least_of_products = 0.98;
+
+/// Where products may be fewer than the definition has: Winograd's and FFT's convolutions.
+struct MaySpare {
+    std::string_view op, provider;
+};
+constexpr MaySpare may_spare[] = {{"conv2d", "cudnn"}};
+
 bool is_positive(const std::optional<double>& amount) { return amount.value_or(0) > 0; }
 
 /// What a step may not execute when it was asked for a precision.
@@ -80,6 +89,19 @@ std::optional<std::string> outweighed(const StepResult& step, const PrecisionRul
                        format_flop(*asked));
 }
 
+/// FLOPs of the type asked for, on whatever unit computes products in it.
+std::optional<double> product_flops(const Counters& counters, Precision asked) {
+    return asked == Precision::fp32 ? plain_flops(counters, asked) : executed_flops(counters, asked);
+}
+
+std::optional<std::string> too_few(const StepResult& step) {
+    const std::optional<double> least = least_product_flops(step),
+                                executed = product_flops(counters_of(step), step.precision);
+    if (!least || !executed || *executed >= least_of_products * *least) return std::nullopt;
+    return fmt::format("its products need {}, and {} were {}", format_flop(*least), format_flop(*executed),
+                       name(step.precision));
+}
+
 }  // namespace
 
 Precision proof_type(Precision asked) { return asked == Precision::fp32 ? Precision::tf32 : asked; }
@@ -101,8 +123,39 @@ std::optional<std::string> executed_mismatch(const StepResult& step) {
     std::vector<std::string> found;
     for (const auto contradiction : {tensor_cores_astray, matrices_on_plain_cores, outweighed})
         if (const auto finding = contradiction(step, rule)) found.push_back(*finding);
+    if (found.empty())
+        if (const auto finding = too_few(step)) found.push_back(*finding);
     if (found.empty()) return std::nullopt;
     return fmt::format("asked for {}, but {}", name(step.precision), fmt::join(found, " and "));
+}
+
+std::optional<double> least_product_flops(const StepResult& step) {
+    if (step.matrix_flops <= 0) return std::nullopt;
+    for (const MaySpare& row : may_spare)
+        if (row.op == step.op && row.provider == step.provider) return std::nullopt;
+    const double useful = step.cost.flops > 0 ? std::min(step.matrix_flops, step.cost.flops) : step.matrix_flops;
+    const auto time_steps = static_cast<double>(step.time_steps.value_or(1));
+    const double steps_share = time_steps > 1 ? (time_steps - 1) / time_steps : 1;
+    const double least = (useful - step.spared_flops.value_or(0)) * steps_share;
+    return least > 0 ? std::optional(least) : std::nullopt;
+}
+
+std::optional<bool> products_proven(const StepResult& step) {
+    if (step.matrix_flops <= 0) return std::nullopt;
+    if (executed_mismatch(step)) return false;
+    const Counters counters = counters_of(step);
+    if (step.precision == Precision::fp32) {
+        const std::optional<double> tf32 = tensor_flops(counters, proof_type(step.precision));
+        return tf32 ? std::optional(*tf32 == 0) : std::nullopt;
+    }
+    // Plain cores need not be counted where tensor cores' operations say it: fp64 has both.
+    const std::optional<double> tensor = tensor_flops(counters, step.precision),
+                                all = product_flops(counters, step.precision);
+    if (!tensor && !all) return std::nullopt;
+    const double executed = std::max(tensor.value_or(0), all.value_or(0));
+    const double least = least_product_flops(step).value_or(0);
+    if (executed > 0 && executed >= least_of_products * least) return true;
+    return all ? std::optional(false) : std::nullopt;
 }
 
 }  // namespace kbench

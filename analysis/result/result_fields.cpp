@@ -335,8 +335,9 @@ const Object object<StepResult> = Object(
     Field(
         "spared_flops", &StepResult::spared_flops, {.optional = 6, .least = 0},
         "In cost, not executed: what the implementation's algorithm does without, by its own account; missing where it executes what the op's definition says"),
-    Field("matrix_flops", &StepResult::matrix_flops, {.since = 2, .least = 0},
-          "The step's matrix products as launched, 2 m n k with padding; 0 where it has none"),
+    Field(
+        "matrix_flops", &StepResult::matrix_flops, {.since = 2, .least = 0},
+        "The step's matrix products as launched, 2 m n k with padding; of fused attention those of visible pairs; 0 where it has none"),
     Field(
         "time_steps", &StepResult::time_steps, {.optional = 6, .was = "dependent_steps", .least = 2},
         "How many times at least its ops wait for a result of their own, one after another: the time steps of a recurrent layer; missing where each op has one"),

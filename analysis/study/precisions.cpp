@@ -19,13 +19,7 @@ std::string executed_text(const Point& point) {
         if (step.matrix_flops <= 0) continue;
         const double us = step.device_us().value_or(0);
         all_us += us;
-        const Counters counters = counters_of(step);
-        const std::optional<double> tensor = tensor_flops(counters, proof_type(step.precision));
-        // Plain cores need not be counted where tensor cores' operations say it: fp64 has both.
-        const double executed = std::max(tensor_flops(counters, step.precision).value_or(0),
-                                         executed_flops(counters, step.precision).value_or(0));
-        const bool is_proven = step.precision == Precision::fp32 ? tensor && *tensor == 0 : executed > 0;
-        if (is_proven) proven_us += us;
+        if (products_proven(step).value_or(false)) proven_us += us;
     }
     if (all_us > 0 && proven_us > 0)
         return fmt::format("counted in steps with {} of the products' time", percent(proven_us / all_us));

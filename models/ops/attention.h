@@ -57,10 +57,14 @@ struct Attention {
     /// its output divided by the sum; for lse the logarithm, and the maximum added.
     /// bwd, per pair: 2 head_size each for q k^T, dout v^T, dS k, dS^T q and P^T dout; scale, minus lse, exp, minus D,
     /// times P. Per query: 2 head_size for D; dq and dk times the scale.
+    /// Its products are those of the visible pairs: a kernel skips tiles above the diagonal, and what it computes of
+    /// those on it is more. A backward of two kernels makes two of the five products twice.
     Work work(Direction direction) const {
         const auto size = static_cast<double>(shape.head_size);
-        if (direction == Direction::bwd) return {shape.causal_pairs() * (10 * size + 5) + shape.queries() * 4 * size};
-        return {shape.causal_pairs() * (4 * size + 4) + shape.queries() * (size + (saves_lse ? 2 : 0))};
+        const double pairs = shape.causal_pairs();
+        if (direction == Direction::bwd)
+            return {pairs * (10 * size + 5) + shape.queries() * 4 * size, pairs * 10 * size};
+        return {pairs * (4 * size + 4) + shape.queries() * (size + (saves_lse ? 2 : 0)), pairs * 4 * size};
     }
 
   private:

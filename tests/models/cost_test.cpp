@@ -69,6 +69,8 @@ TEST(Flops, CausalAttentionCountsEachPairOnce) {
     EXPECT_EQ(flops(Attention{shape, 1.0}), pairs * (4 * 5 + 4) + queries * 5);
     EXPECT_EQ(flops(Attention{shape, 1.0, true}), pairs * (4 * 5 + 4) + queries * (5 + 2)) << "lse";
     EXPECT_EQ(Op(Attention{shape, 1.0}).work(Direction::bwd).flops, pairs * (10 * 5 + 5) + queries * 4 * 5);
+    EXPECT_EQ(Op(Attention{shape, 1.0}).work(Direction::fwd).matrix_flops, pairs * 4 * 5) << "two products";
+    EXPECT_EQ(Op(Attention{shape, 1.0}).work(Direction::bwd).matrix_flops, pairs * 10 * 5) << "five";
     EXPECT_EQ(flops(ScaleMask{shape, 1.0, false}), pairs);
     EXPECT_EQ(flops(AttentionScores{shape, false}), 2 * pairs * 5);
     EXPECT_EQ(flops(AttentionContext{shape}), 2 * pairs * 5);

@@ -69,6 +69,7 @@ class Profile : public testing::Test {
         for (const PlannedStep& planned : plan_->steps()) {
             StepResult& step = steps_.emplace_back();
             step.op = op_name(planned.step);
+            step.provider = planned.provider->name;
             step.shape = shape_text(planned.step);
             step.precision = precision;
             step.matrix_flops = matrix_flops(planned.step);
@@ -138,6 +139,22 @@ double largest_with_whole_tiles(const Gemm& gemm, std::int64_t padded_n) {
     return 2 * static_cast<double>(gemm.k) * std::max(one_way, other_way);
 }
 
+/// At least the visible pairs, at most all of them, each on the cores of the precision; in fp32 and fp64 plain cores
+/// also do the softmax.
+void expect_attention_between_its_bounds(const StepResult& step) {
+    const Counters counters = counters_of(step);
+    const bool plain = step.precision == Precision::fp32 || step.precision == Precision::fp64;
+    const std::optional<double> executed =
+        plain ? executed_flops(counters, step.precision) : tensor_flops(counters, step.precision);
+    ASSERT_TRUE(executed) << "it was counted";
+    EXPECT_GE(*executed, step.matrix_flops);
+    EXPECT_LE(*executed, 2 * step.matrix_flops);
+    if (step.precision == Precision::fp32) {
+        EXPECT_EQ(tensor_flops(counters), 0);
+        EXPECT_GE(2 * counters.sass_ffma.value(), step.matrix_flops) << "on FFMA";
+    }
+}
+
 TEST_F(Profile, GemmsExecuteTheirOperationsAndNoOthers) {
     for (const Precision precision : all_precisions) {
         plan(precision);
@@ -147,6 +164,8 @@ TEST_F(Profile, GemmsExecuteTheirOperationsAndNoOthers) {
             const StepResult& step = steps_[s];
             SCOPED_TRACE(testing::Message() << step.op << " " << step.shape << " " << name(precision));
             EXPECT_EQ(executed_mismatch(step).value_or(""), "");
+            EXPECT_EQ(products_proven(step), step.matrix_flops > 0 ? std::optional(true) : std::nullopt);
+            if (step.op == "attention") expect_attention_between_its_bounds(step);
             const Step& planned = plan_->steps()[s].step;
             const auto* gemm = planned.head_op().get_if<Gemm>();
             if (gemm == nullptr) continue;
