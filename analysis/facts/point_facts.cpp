@@ -73,14 +73,22 @@ void add_gaps(StepFacts& facts, const std::optional<double>& empty_kernel_us) {
     if (empty_kernel_us) facts.empty_kernels_us = *empty_kernel_us * static_cast<double>(facts.step->kernels.size());
 }
 
-void add_clock(StepFacts& facts, const Interval& run_mhz) {
-    const double mhz = step_clock_mhz(facts, run_mhz.value);
+/// A clock of one moment, as far from it as the run's blocks were from their mean.
+Interval during_run(const Interval& mhz, const Interval& run_mhz) {
+    if (run_mhz.value <= 0) return mhz;
+    return {mhz.value, mhz.low * run_mhz.low / run_mhz.value, mhz.high * run_mhz.high / run_mhz.value};
+}
+
+void add_clock(StepFacts& facts, const Interval& run_mhz, const Interval& graph_mhz) {
+    const bool in_graph = graph_mhz.value > 0;
+    const double mhz = in_graph ? graph_mhz.value : step_clock_mhz(facts, run_mhz.value);
     facts.clock_mhz = {mhz, 0, 0};
     if (mhz <= 0) return;
     if (facts.counters.sm_cycles_active) facts.active_us = *facts.counters.sm_cycles_active / mhz;
-    if (run_mhz.value <= 0) return;
-    facts.clock_mhz = {mhz, std::min(mhz, run_mhz.low), std::max(mhz, run_mhz.high)};
-    if (facts.time_us > 0) facts.clock_error = std::max(run_mhz.high / mhz - 1, 1 - run_mhz.low / mhz);
+    if (!in_graph && run_mhz.value <= 0) return;
+    const Interval around = in_graph ? during_run(graph_mhz, run_mhz) : run_mhz;
+    facts.clock_mhz = {mhz, std::min(mhz, around.low), std::max(mhz, around.high)};
+    if (facts.time_us > 0) facts.clock_error = std::max(around.high / mhz - 1, 1 - around.low / mhz);
 }
 
 void add_named(std::vector<NamedSteps>& groups, const std::string& name, std::size_t step) {
@@ -162,15 +170,6 @@ void add_theft_times(PointFacts& facts, const BandwidthTheft& theft) {
     }
 }
 
-void add_graph_clock(PointFacts& facts, const GraphClock& clock) {
-    if (!clock.unavailable.empty() || clock.step_mhz.size() != facts.steps.size()) return;
-    for (std::size_t s = 0; s < facts.steps.size(); ++s) {
-        if (!(clock.step_mhz[s] > 0)) continue;
-        facts.steps[s].own_clock_mhz = Interval::exactly(clock.step_mhz[s]);
-        facts.steps[s].has_graph_clock = true;
-    }
-}
-
 void add_size_fits(PointFacts& facts, const std::vector<SizeScaling>& scalings) {
     std::vector<bool> has(facts.steps.size());
     for (const SizeScaling& scaling : scalings)
@@ -222,7 +221,36 @@ std::string layer_group(std::string_view layer) {
     }
 }
 
-StepFacts make_step_facts(const StepResult& step, const PointFacts& run) {
+std::vector<Interval> graph_clocks(const Point& point) {
+    std::vector<Interval> clocks(point.steps.size());
+    if (!point.graph_clock || !point.graph_clock->unavailable.empty() ||
+        point.graph_clock->step_mhz.size() != point.steps.size())
+        return clocks;
+    const std::vector<double>& read = point.graph_clock->step_mhz;
+    struct Readings {
+        double sum = 0, count = 0, low = 0, high = 0;
+    };
+    std::map<std::string, Readings> by_name;
+    std::vector<Readings*> of_step;
+    for (std::size_t s = 0; s < read.size(); ++s) {
+        const StepResult& step = point.steps[s];
+        std::string named = layer_group(step.layer);
+        named.append(" ").append(step.op).append(" ").append(name(step.direction));
+        Readings& readings = by_name[named];
+        of_step.push_back(&readings);
+        if (read[s] <= 0) continue;
+        readings.low = readings.count > 0 ? std::min(readings.low, read[s]) : read[s];
+        readings.high = std::max(readings.high, read[s]);
+        readings.sum += read[s];
+        ++readings.count;
+    }
+    for (std::size_t s = 0; s < read.size(); ++s)
+        if (const Readings& readings = *of_step[s]; readings.count > 0)
+            clocks[s] = {read[s] > 0 ? read[s] : readings.sum / readings.count, readings.low, readings.high};
+    return clocks;
+}
+
+StepFacts make_step_facts(const StepResult& step, const PointFacts& run, const Interval& graph_mhz) {
     StepFacts facts;
     facts.step = &step;
     facts.counters = counters_of(step);
@@ -236,8 +264,9 @@ StepFacts make_step_facts(const StepResult& step, const PointFacts& run) {
         facts.gap_before_us = step.kernels.front().gap_us;
         for (const KernelResult& kernel : step.kernels) facts.kernels_us += kernel.time_us;
     }
-    add_clock(facts, run.clock_mhz);
-    facts.own_clock_mhz = facts.clock_mhz;
+    add_clock(facts, run.clock_mhz, graph_mhz);
+    facts.has_graph_clock = graph_mhz.value > 0;
+    facts.own_clock_mhz = facts.has_graph_clock ? graph_mhz : facts.clock_mhz;
     facts.size_fit.unavailable = "it was not timed at other sizes";
     if (facts.time_us > 0) add_gaps(facts, run.empty_kernel_us);
     return facts;
@@ -251,14 +280,14 @@ PointFacts make_facts(const Point& point, const Roofs& roofs) {
     facts.dram_origin = dram_origin(point.counters);
     facts.empty_kernel_us = roofs.latency_us("graph_node");
     const Inflation inflation(point.activity);
+    const std::vector<Interval> clocks = graph_clocks(point);
     for (const StepResult& step : point.steps) {
-        StepFacts& own = facts.steps.emplace_back(make_step_facts(step, facts));
+        StepFacts& own = facts.steps.emplace_back(make_step_facts(step, facts, clocks[facts.steps.size()]));
         add_named(facts.by_layer, layer_group(step.layer), facts.steps.size() - 1);
         add_named(facts.by_op, step.op, facts.steps.size() - 1);
         if (own.time_us <= 0) continue;
         for (const KernelResult& kernel : step.kernels) own.recording_us += inflation.us(kernel.time_us);
     }
-    if (point.graph_clock) add_graph_clock(facts, *point.graph_clock);
     add_size_fits(facts, point.size_scaling);
     if (point.sm_scaling) add_sm_times(facts, *point.sm_scaling);
     if (point.theft) add_theft_times(facts, *point.theft);

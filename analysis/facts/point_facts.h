@@ -36,15 +36,18 @@ struct StepFacts {
     double start_and_end_us = 0;               ///< what empty kernels in their place would take, less those gaps
     std::optional<double> empty_kernels_us{};  ///< what they would take; nothing where no empty kernel was measured
     double recording_us = 0;                   ///< what its records add, calibrated: it may have taken less by so much
-    /// At which its cycles are times, MHz: the clock of the timing run, or the lower one at which the step was counted.
-    /// The higher of the two where more cycles are active than the step's kernels last at the timing run's: a step's
-    /// own clock may lie above the mean of a run at its power limit. A kernel of mma.sync alone took 9 % longer on an
-    /// H200 than the clock that NVML read allows, and as long as its own counted clock does (docs/results/truths.md).
-    /// Which of two clocks is right is not known of other kernels: the interval holds both, and those of the run's
-    /// blocks. Ends of 0: the run's is not known. 0: neither is.
+    /// At which its cycles are times, MHz. Where the SMs' own clock was read in the graph it is that one
+    /// (graph_clocks): NVML's mean holds all steps, and counters count at another time. Its interval holds all readings
+    /// of steps of its name, as much lower and higher as the run's blocks were than their mean. Elsewhere the clock of
+    /// the timing run, or the lower one at which the step was counted. The higher of the two where more cycles are
+    /// active than the step's kernels last at the timing run's: a step's own clock may lie above the mean of a run at
+    /// its power limit. A kernel of mma.sync alone took 9 % longer on an H200 than the clock that NVML read allows, and
+    /// as long as its own counted clock does (docs/results/truths.md). Which of two clocks is right is not known of
+    /// other kernels: the interval holds both, and those of the run's blocks. Ends of 0: the run's is not known. 0:
+    /// neither is.
     Interval clock_mhz;
     double clock_error = 0;  ///< how far the run's clocks are from that one, relative: times from cycles err by so much
-    Interval own_clock_mhz;  ///< the SM's own in the graph where that was read (GraphClock); else clock_mhz
+    Interval own_clock_mhz;  ///< the SM's own in the graph, of graph_clocks, where that was read; else clock_mhz
     bool has_graph_clock = false;  ///< it was
     SizeFit size_fit;              ///< its fixed time, and what grows with its work
     /// In which an SM had a warp, mean over SMs: active cycles at that clock. Not the counter `smsp_active`, whose
@@ -111,8 +114,13 @@ struct PointFacts {
 /// `point` must outlive them.
 PointFacts make_facts(const Point& point, const Roofs& roofs);
 
-/// Those of one step in a run of this clock, dram_origin and empty_kernel_us; what records add is nothing.
-StepFacts make_step_facts(const StepResult& step, const PointFacts& run = {});
+/// Those of one step in a run of this clock, dram_origin and empty_kernel_us; what records add is nothing. `graph_mhz`
+/// is of the step, from graph_clocks.
+StepFacts make_step_facts(const StepResult& step, const PointFacts& run = {}, const Interval& graph_mhz = {});
+
+/// The SMs' own clock by step, MHz, with the lowest and the highest that was read of steps of its layer group, op and
+/// direction: its own reading, or the mean of these where only others were read. Zeros where none was, as on a CPU.
+std::vector<Interval> graph_clocks(const Point& point);
 
 /// Time on the device, see StepFacts::device_us.
 Interval device_interval(const StepResult& step);

@@ -93,8 +93,16 @@ std::optional<double> dram_bytes_of(Step step) { return dram_traffic(counters_of
 
 Value sm_active(Row row) {
     PointFacts run;
-    if (row.point != nullptr) run.clock_mhz.value = row.point->conditions.sm_clock_mhz.value.value_or(0);
-    return counted(mean([&run](Step step) { return make_step_facts(step, run).active_pct(); }))(row);
+    std::vector<Interval> clocks;
+    if (row.point != nullptr) {
+        run.clock_mhz.value = row.point->conditions.sm_clock_mhz.value.value_or(0);
+        clocks = graph_clocks(*row.point);
+    }
+    const auto active = [&](Step step) {
+        const auto at = static_cast<std::size_t>(&step - (row.point != nullptr ? row.point->steps.data() : &step));
+        return make_step_facts(step, run, clocks.empty() ? Interval{} : clocks[at]).active_pct();
+    };
+    return counted(mean(active))(row);
 }
 
 }  // namespace

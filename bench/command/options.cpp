@@ -296,7 +296,8 @@ void resolve(RunRequest& request) {
         request.run.counters.sets.clear();
         request.ceilings.policy = CeilingPolicy::none;
         request.run.step_runs = request.run.activity_runs = 0;
-        request.run.marginal_s = request.run.sm_scaling_s = request.run.size_scaling_s = request.run.theft_s = 0;
+        request.run.marginal_s = request.run.graph_clock_s = 0;
+        request.run.sm_scaling_s = request.run.size_scaling_s = request.run.theft_s = 0;
     }
     if (request.quick) {
         request.ceilings.seconds = 2;
@@ -307,7 +308,8 @@ void resolve(RunRequest& request) {
         if (!request.time_budget_given) request.run.sampler.time_budget_s = 1;
         request.run.step_runs = std::min(1, request.run.step_runs);
         request.run.activity_warm_up_s = 0;
-        request.run.marginal_s = request.run.sm_scaling_s = request.run.size_scaling_s = request.run.theft_s = 0;
+        request.run.marginal_s = request.run.graph_clock_s = 0;
+        request.run.sm_scaling_s = request.run.size_scaling_s = request.run.theft_s = 0;
         request.run.output_repeats = 1;
     }
 }

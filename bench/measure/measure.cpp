@@ -23,6 +23,7 @@ Measured measure(Plan& plan, Device& device, Profiler& profiler, const Wants& wa
     if (wants.steps) time_steps(at, forward);
     if (wants.outputs) check_outputs(at, forward);
     record_kernels(at, forward);
+    if (wants.graph_clock) measure_graph_clock(at, forward);
     if (wants.sm_scaling) measure_sm_scaling(at, forward);
     if (wants.size_scaling) measure_size_scaling(at);
     if (wants.theft) measure_theft(at);

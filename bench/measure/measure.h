@@ -31,7 +31,8 @@ struct Wants {
     std::optional<Verification> verified;
     /// Takes the samples and fills in point.end_to_end; empty: as sample_end_to_end does (parts.h).
     std::function<void(Forward& forward)> sample;
-    bool steps = true, outputs = true, marginal = true, sm_scaling = true, size_scaling = true, theft = true;
+    bool steps = true, outputs = true, marginal = true, graph_clock = true, sm_scaling = true, size_scaling = true,
+         theft = true;
     /// The machine's, of which a thief takes shares; without them there is no theft.
     Roofs roofs = {};
     FilesByName dumps = {};                     ///< also write these outputs to .npy files

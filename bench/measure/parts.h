@@ -57,6 +57,10 @@ void check_outputs(const PartContext& at, Forward& forward);
 void record_kernels(const PartContext& at, Forward& forward);
 void count(const PartContext& at);
 
+// graph_clock.cpp
+/// Reads the SMs' clock between the steps of graphs that are not timed. None on a CPU.
+void measure_graph_clock(const PartContext& at, Forward& forward);
+
 // sm_scaling.cpp
 /// Runs the forward again on 3/4, 1/2 and 1/4 of a GPU's SMs, with every kernel recorded.
 void measure_sm_scaling(const PartContext& at, Forward& forward);

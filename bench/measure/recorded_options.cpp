@@ -110,6 +110,7 @@ std::map<std::string, std::string> recorded_options(const RunOptions& options, c
         {"activity_runs", fmt::format("{}", options.activity_runs)},
         {"activity_warm_up_s", fmt::format("{}", options.activity_warm_up_s)},
         {"marginal_s", fmt::format("{}", options.marginal_s)},
+        {"graph_clock_s", fmt::format("{}", options.graph_clock_s)},
         {"sm_scaling_s", fmt::format("{}", options.sm_scaling_s)},
         {"size_scaling_s", fmt::format("{}", options.size_scaling_s)},
         {"theft_s", fmt::format("{}", options.theft_s)},

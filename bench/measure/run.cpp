@@ -164,6 +164,7 @@ class Sweep {
                           .outputs = options_.verify || options_.step_runs > 0 || !options_.dumps.empty() ||
                                      !options_.dump_gradients.empty(),
                           .marginal = options_.marginal_s > 0,
+                          .graph_clock = options_.graph_clock_s > 0,
                           .sm_scaling = options_.sm_scaling_s > 0,
                           .size_scaling = options_.size_scaling_s > 0,
                           .theft = options_.theft_s > 0,

@@ -295,6 +295,7 @@ void MicroSession::measure_new(const MicroCase& micro, const std::function<void(
                       .steps = false,
                       .outputs = false,
                       .marginal = false,
+                      .graph_clock = false,
                       .sm_scaling = false,
                       .size_scaling = false,
                       .theft = false,

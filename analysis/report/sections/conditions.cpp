@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analysis/facts/point_facts.h"
 #include "analysis/machine/cpu_share.h"
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
@@ -97,6 +99,47 @@ Section reading_curves(const Conditions& conditions) {
     return section;
 }
 
+/// Op kinds beyond these have the least of the time.
+constexpr std::size_t op_kinds_with_clock = 4;
+
+/// "1,570 MHz in gemm, 1,690 MHz in attention", the op kinds with most of the time first; empty where no clock was read
+/// in the graph.
+std::string clocks_by_op(const Point& point) {
+    struct KindClock {
+        std::string_view op;
+        double us = 0, cycles = 0;
+    };
+    const std::vector<Interval> clocks = graph_clocks(point);
+    std::vector<KindClock> kinds;
+    for (std::size_t s = 0; s < clocks.size(); ++s) {
+        const double us = point.steps[s].device_us().value_or(0);
+        if (clocks[s].value <= 0 || us <= 0) continue;
+        auto known = std::ranges::find(kinds, point.steps[s].op, &KindClock::op);
+        if (known == kinds.end()) known = kinds.insert(known, KindClock{point.steps[s].op});
+        known->us += us;
+        known->cycles += us * clocks[s].value;
+    }
+    std::ranges::stable_sort(kinds, std::greater{}, &KindClock::us);
+    if (kinds.size() > op_kinds_with_clock) kinds.resize(op_kinds_with_clock);
+    std::string text;
+    for (const KindClock& kind : kinds)
+        text += fmt::format("{}{} MHz in {}", text.empty() ? "" : ", ", significant(kind.cycles / kind.us, 4), kind.op);
+    return text;
+}
+
+/// The SMs' own clock beside NVML's mean, and what it cost to read it.
+std::string graph_clock_text(const Point& point) {
+    const GraphClock& clock = *point.graph_clock;
+    if (!clock.unavailable.empty())
+        return fmt::format("The SM clock inside the graph was not read: {}.", clock.unavailable);
+    const std::optional<double> nvml = point.conditions.sm_clock_mhz.value;
+    return fmt::format(
+        "SM clock: {} (read in the graph){}. It was read at {} places of {} graphs that are not the timed one; a place "
+        "adds {} us to a graph.",
+        clocks_by_op(point), nvml ? fmt::format("; NVML's mean {} MHz", significant(*nvml, 4)) : "", clock.places,
+        clock.graphs, significant(clock.cost_us, 2));
+}
+
 }  // namespace
 
 Section conditions_section(const SectionContext& context) {
@@ -125,10 +168,13 @@ Section conditions_section(const SectionContext& context) {
         section.add(Paragraph{
             fmt::format("Throttling: {}; {} throttled samples were repeated.", reasons, conditions.throttled_samples)});
         if (!cpu_share.empty()) section.add(Paragraph{fmt::format("CPU time not got: {}.", cpu_share)});
+        if (point.graph_clock) section.add(Paragraph{graph_clock_text(point)});
         section.add(Paragraph{clock_of_blocks(conditions, gpu ? "SM clock" : "clock")});
         section.add(reading_curves(conditions));
         return section;
     }
+    if (const std::string clocks = point.graph_clock ? clocks_by_op(point) : ""; !clocks.empty())
+        facts.facts.push_back({"SM clock in the graph", clocks, std::string(name(Origin::measured))});
     std::ranges::move(energy_facts(point), std::back_inserter(facts.facts));
     facts.facts.push_back({"throttling", reasons, ""});
     if (!cpu_share.empty()) facts.facts.push_back({"CPU time not got", cpu_share, ""});

@@ -72,6 +72,56 @@ TEST(StepClock, HoldsTheRunsBlocksAndTheCount) {
     EXPECT_NEAR(facts.clock_error, 1025.0 / 930 - 1, 1e-9);
 }
 
+/// A point of two blocks of a GEMM and a norm at a mean of 1,800 MHz; the counter run's clock was 1,700.
+Point clocked_point() {
+    Point point;
+    point.set("backend", "cuda");
+    point.conditions.sm_clock_mhz = Quantity::measured(1800);
+    point.conditions.blocks = {{1, 0.1, 1782, 4}, {2, 0.1, 1818, 4}};
+    for (const char* block : {"h.0.", "h.1."})
+        for (const char* op : {"gemm", "layernorm"}) {
+            StepResult& step = point.steps.emplace_back();
+            step.layer = std::string(block) + op;
+            step.op = op;
+            step.kernels.emplace_back().time_us = 100;
+            step.counters = {{"sm_cycles_active", 80e3}, {"sm_cycles_elapsed", 170e3}, {"time", 100e3}};
+        }
+    return point;
+}
+
+TEST(GraphClock, OfTheSmsThemselvesComesBeforeNvmlsAndTheCounters) {
+    Point point = clocked_point();
+    EXPECT_DOUBLE_EQ(make_facts(point, {}).steps[0].clock_mhz.value, 1700);
+    point.graph_clock.emplace().step_mhz = {1500, 1900, 1520, 0};
+    const PointFacts facts = make_facts(point, {});
+    EXPECT_DOUBLE_EQ(facts.steps[0].clock_mhz.value, 1500);
+    EXPECT_DOUBLE_EQ(facts.steps[2].clock_mhz.value, 1520);
+    EXPECT_DOUBLE_EQ(facts.steps[1].clock_mhz.value, 1900);
+    EXPECT_DOUBLE_EQ(facts.steps[3].clock_mhz.value, 1900) << "of the steps of its name that were read";
+    EXPECT_DOUBLE_EQ(facts.steps[0].active_us.value(), 80e3 / 1500);
+}
+
+TEST(GraphClock, HoldsItsNamesReadingsAndTheMovementOfTheRun) {
+    Point point = clocked_point();
+    point.graph_clock.emplace().step_mhz = {1500, 1900, 1520, 0};
+    const StepFacts& gemm = make_facts(point, {}).steps[0];
+    EXPECT_NEAR(gemm.clock_mhz.low, 1500 * 0.99, 1e-9);
+    EXPECT_NEAR(gemm.clock_mhz.high, 1520 * 1.01, 1e-9);
+    EXPECT_NEAR(gemm.clock_error, 1520 * 1.01 / 1500 - 1, 1e-9);
+    point.conditions.sm_clock_mhz = Quantity::unavailable("no NVML");
+    EXPECT_EQ(make_facts(point, {}).steps[0].clock_mhz, (Interval{1500, 1500, 1520})) << "its own readings remain";
+}
+
+TEST(GraphClock, ThatIsNotOfThePointsStepsIsNotUsed) {
+    Point point = clocked_point();
+    point.graph_clock.emplace().step_mhz = {1500, 1900};
+    EXPECT_DOUBLE_EQ(make_facts(point, {}).steps[0].clock_mhz.value, 1700);
+    point.graph_clock = GraphClock{.unavailable = "the forward is too short", .step_mhz = {}};
+    EXPECT_DOUBLE_EQ(make_facts(point, {}).steps[0].clock_mhz.value, 1700);
+    point.graph_clock->step_mhz = {0, 0, 0, 0};
+    EXPECT_DOUBLE_EQ(make_facts(point, {}).steps[0].clock_mhz.value, 1700);
+}
+
 /// Means of steps add up to the mean of the whole, medians do not.
 TEST(StepTimes, WithoutRecordsAreMeansAndMedians) {
     StepResult step;
