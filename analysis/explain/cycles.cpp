@@ -137,9 +137,7 @@ CycleAccount account_of(const StepFacts& step) {
     }
     // Schedulers of an active SM may be without a warp. Where that was not counted they count as having one.
     const double sm_us = *step.active_us, sm_cycles = *counters.sm_cycles_active;
-    const double part = counters.smsp_active && counters.sm_cycles_elapsed
-                            ? std::min(1.0, *counters.smsp_active / 100 * *counters.sm_cycles_elapsed / sm_cycles)
-                            : 1;
+    const double part = std::min(1.0, scheduler_cycles(*step.step).value_or(sm_cycles) / sm_cycles);
     const double active = sm_us / time_us * part;
     const std::optional<Warps> warps = warps_of(step);
     const double issue =

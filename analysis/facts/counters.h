@@ -17,10 +17,19 @@ namespace kbench {
 /// One of the fields, such as &Counters::ipc.
 using CounterOf = std::optional<double> Counters::*;
 
-/// Those that were read; a counter of which metrics.txt has no row is in none of the fields.
+/// Those that were read; a counter of which metrics.txt has no row is in none of the fields. Without those per elapsed
+/// cycle where these are withheld.
 Counters counters_of(const StepResult& step);
 
-/// A counter that a user names, as a column or a track does. Nothing where it was not read.
+/// Why figures per elapsed cycle or second of a step's counter range say nothing of its kernels; empty where they do. A
+/// range may be much longer than they are: one of a GEMM's in a tf32 forward took 61 us where its record took 28 and
+/// its SMs were active as long as that. Sums, such as bytes, instructions and active cycles, hold all the same.
+std::string elapsed_withheld(const StepResult& step);
+
+/// Cycles in which a scheduler had a warp, mean over them: a sum, so that it holds for a long range too.
+std::optional<double> scheduler_cycles(const StepResult& step);
+
+/// A counter that a user names, as a column or a track does. Nothing where it was not read or is withheld.
 std::optional<double> counter_named(const StepResult& step, std::string_view name);
 
 /// The counters whose names begin with `prefix`, in alphabetical order, by what follows it.

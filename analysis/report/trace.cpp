@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analysis/explain/explain.h"
+#include "analysis/facts/counters.h"
 #include "analysis/machine/machine.h"
 #include "analysis/report/trace_counters.h"
 #include "analysis/report/trace_events.h"
@@ -70,7 +71,9 @@ Json step_args(const StepInterval& placed, bool recorded, const Verdict* verdict
                                                  : fmt::format("{} ({})", name(verdict->bound), verdict->level);
     if (!recorded) args["time"] = "median of the step run; no kernel was recorded";
     if (recorded && step.kernels.empty()) args["time"] = "launched no kernel";
-    if (!step.counters.empty()) args["counters"] = step.counters;
+    for (const auto& [name, value] : step.counters)
+        if (const std::optional<double> shown = counter_named(step, name)) args["counters"][name] = *shown;
+    if (const std::string why = elapsed_withheld(step); !why.empty()) args["counters_withheld"] = why;
     if (!step.counters_discarded.empty()) args["counters_discarded"] = step.counters_discarded;
     return args;
 }

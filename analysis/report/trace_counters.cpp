@@ -41,6 +41,9 @@ std::string why_not_counted(const Point& point, std::string_view metric) {
     if (!known->reason.empty()) return known->reason;
     for (const StepResult& step : point.steps)
         if (!step.counters_discarded.empty()) return step.counters_discarded;
+    for (const StepResult& step : point.steps)
+        if (const std::string why = elapsed_withheld(step); !why.empty() && step.counters.contains(std::string(metric)))
+            return why;
     return fmt::format("no step has the counter {}", metric);
 }
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -39,6 +41,24 @@ std::string abbreviated(std::string text) {
     return text;
 }
 
+/// In how many steps ranges of the counters were much longer than the kernels; empty where in none.
+std::string withheld_text(const Point& point) {
+    std::size_t steps = 0;
+    double us = 0, all_us = 0;
+    for (const StepResult& step : point.steps) {
+        const double step_us = step.device_us().value_or(0);
+        all_us += step_us;
+        if (elapsed_withheld(step).empty()) continue;
+        ++steps;
+        us += step_us;
+    }
+    if (steps == 0) return {};
+    return fmt::format(
+        "In {} of {} steps, {:.0f} % of their time, the counters' range was longer than the kernels: figures per elapsed "
+        "cycle are withheld there; bytes, instructions and active cycles hold.",
+        steps, point.steps.size(), all_us > 0 ? 100 * us / all_us : 0);
+}
+
 }  // namespace
 
 Section hardware_section(const SectionContext& context) {
@@ -76,6 +96,7 @@ Section hardware_section(const SectionContext& context) {
         rows.rows.push_back(std::move(cells));
     }
     section.add(std::move(rows));
+    if (const std::string withheld = withheld_text(point); !withheld.empty()) section.add(Paragraph{withheld});
     const auto has_achieved = [](const StepResult& step) { return counters_of(step).achieved_occupancy.has_value(); };
     if (!is_summary && std::ranges::none_of(point.steps, has_achieved))
         section.add(Paragraph{"Achieved occupancy: unavailable: the counter achieved_occupancy was not read."});

@@ -1,6 +1,9 @@
 // Counters by their fields, and that nobody looks one up by a name of his own.
 #include "analysis/facts/counters.h"
 
+#include "analysis/explain/cycles.h"
+#include "analysis/facts/point_facts.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,6 +47,71 @@ TEST(Counters, HaveAFieldForEachMetric) {
             << match[1];
     }
     EXPECT_GT(rows, std::size(counter_fields)) << "some are in two sets";
+}
+
+/// A GEMM of 28 us that was counted in a range of 61 us at 1,700 MHz, and was active for 27 of them.
+StepResult step_of_long_range() {
+    StepResult step;
+    step.kernels.emplace_back().time_us = 28;
+    step.counters = {{"time", 61e3},
+                     {"sm_cycles_elapsed", 61 * 1700.0},
+                     {"sm_cycles_active", 26 * 1700.0},
+                     {"sm_cycles_active_max", 27 * 1700.0},
+                     {"smsp_active", 42},
+                     {"l2_lookups", 20},
+                     {"dram_throughput", 15},
+                     {"ipc", 1.1},
+                     {"tensor_pipe_active", 55},
+                     {"dram_read_bytes", 5e6},
+                     {"tensor_tf32_ops", 3e9}};
+    return step;
+}
+
+TEST(Counters, PerElapsedCycleAreWithheldWhereTheRangeIsLongerThanItsKernels) {
+    StepResult step = step_of_long_range();
+    EXPECT_EQ(elapsed_withheld(step),
+              "the counters' range took 61.0 us, its kernels 28.0 us: figures per elapsed cycle are withheld");
+    const Counters counters = counters_of(step);
+    for (const CounterOf gone : {&Counters::smsp_active, &Counters::l2_lookups, &Counters::dram_throughput}) {
+        EXPECT_EQ(counters.*gone, std::nullopt) << name_of(gone);
+        EXPECT_EQ(counter_named(step, name_of(gone)), std::nullopt) << name_of(gone);
+    }
+    for (const CounterOf sum : {&Counters::dram_read_bytes, &Counters::tensor_tf32_ops, &Counters::sm_cycles_active,
+                                &Counters::ipc, &Counters::tensor_pipe_active, &Counters::time}) {
+        EXPECT_TRUE(counters.*sum) << name_of(sum);
+        EXPECT_TRUE(counter_named(step, name_of(sum))) << name_of(sum);
+    }
+    EXPECT_DOUBLE_EQ(scheduler_cycles(step).value(), 0.42 * 61 * 1700) << "a sum";
+}
+
+TEST(Counters, PerElapsedCycleStayWhereTheRangeIsItsKernels) {
+    StepResult step = step_of_long_range();
+    const auto is_withheld = [&](double range_us, double active_us) {
+        step.counters["time"] = range_us * 1e3;
+        step.counters["sm_cycles_elapsed"] = range_us * 1700;
+        step.counters["sm_cycles_active_max"] = active_us * 1700;
+        return !elapsed_withheld(step).empty();
+    };
+    EXPECT_FALSE(is_withheld(29, 27.5)) << "a microsecond more is usual";
+    EXPECT_FALSE(is_withheld(33.7, 28));
+    EXPECT_TRUE(is_withheld(33.9, 28));
+    EXPECT_FALSE(is_withheld(61, 60)) << "its SMs were at work all the time: it ran at a lower clock";
+    EXPECT_EQ(counters_of(step).smsp_active, 42);
+    step.kernels.clear();
+    EXPECT_FALSE(is_withheld(61, 27)) << "without a record nothing is known";
+    StepResult several = step_of_long_range();
+    several.kernels = {several.kernels[0], several.kernels[0]};
+    several.kernels[1].gap_us = 2;
+    EXPECT_TRUE(elapsed_withheld(several).empty()) << "two kernels of 28 us and the gap between them are 58";
+}
+
+TEST(Counters, OfTheCycleAccountHoldForALongRange) {
+    StepResult step = step_of_long_range();
+    EXPECT_EQ(counters_of(step).sm_cycles_active, 26 * 1700.0);
+    EXPECT_TRUE(make_step_facts(step).has_cycles());
+    step.counters["smsp_active"] = 21;
+    const CycleAccount of_half_its_schedulers = account_of(make_step_facts(step));
+    EXPECT_NEAR(of_half_its_schedulers.no_warp, 1 - 0.21 * 61 / 28, 1e-9);
 }
 
 TEST(Counters, OfStatesAreThoseOfOnePrefix) {

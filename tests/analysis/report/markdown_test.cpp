@@ -179,6 +179,37 @@ TEST(Markdown, SaysHowTheClockMovedWhileSamplesWereTaken) {
     EXPECT_THAT(write_markdown(result), Not(HasSubstr("blocks of the samples")));
 }
 
+TEST(Markdown, ShowsTheClockInTheGraphBesideNvmlsAndWhatReadingItCosts) {
+    Result result = example::profiled_result();
+    result.points.resize(1);
+    Point& point = result.points[0];
+    GraphClock& clock = point.graph_clock.emplace();
+    for (const StepResult& step : point.steps) clock.step_mhz.push_back(step.op == "gemm" ? 1570 : 1725);
+    clock.graphs = 5;
+    clock.places = 62;
+    clock.cost_us = 2.34;
+    EXPECT_THAT(
+        write_markdown(result),
+        HasSubstr(
+            "SM clock: 1,570 MHz in gemm, 1,725 MHz in attention, 1,725 MHz in layernorm, 1,725 MHz in embedding (read in the graph); NVML's mean 1,755 MHz. It was read at 62 places of 5 graphs that are not the timed one; a place adds 2.3 us to a graph."));
+    clock = {.unavailable = "the forward is too short", .step_mhz = {}};
+    EXPECT_THAT(write_markdown(result),
+                HasSubstr("The SM clock inside the graph was not read: the forward is too short."));
+}
+
+TEST(Markdown, SaysWhereFiguresPerElapsedCycleAreWithheld) {
+    Result result = example::profiled_result();
+    result.points.resize(1);
+    StepResult& step = result.points[0].steps[1];
+    EXPECT_THAT(write_markdown(result), Not(HasSubstr("are withheld")));
+    step.counters["time"] = 3e3 * step.device_us().value();
+    step.counters["sm_cycles_active_max"] = step.counters["sm_cycles_elapsed"] = 1;
+    EXPECT_THAT(write_markdown(result), Not(HasSubstr("are withheld"))) << "its SMs were at work all the time";
+    step.counters["sm_cycles_elapsed"] = 3;
+    EXPECT_THAT(write_markdown(result), HasSubstr("In 1 of "));
+    EXPECT_THAT(write_markdown(result), HasSubstr("figures per elapsed cycle are withheld there"));
+}
+
 TEST(Markdown, HostileNamesStayText) {
     const std::string hostile = "</td><script>x</script>|`|\\|\n# h\n[l](javascript:x) @all ![i](http://i)";
     Result result = example::profiled_result();
