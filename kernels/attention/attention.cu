@@ -22,7 +22,8 @@ attention::Kernels kernels_of(Precision precision) {
 /// kernel for a larger head size may fit where a smaller one's does not, because its tiles are smaller.
 const attention::Kernel& kernel_for(const AttentionArguments& arguments) {
     const attention::Kernels kernels = kernels_of(arguments.precision);
-    const std::int64_t rows = arguments.batch * arguments.heads * arguments.seq;
+    const std::int64_t rows =
+        arguments.tile_rows > 0 ? arguments.tile_rows : arguments.batch * arguments.heads * arguments.seq;
     const int shared = shared_bytes_of_block();
     int least = 0;
     for (const attention::Kernel& kernel : kernels) {

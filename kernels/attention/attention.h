@@ -26,6 +26,8 @@ struct AttentionArguments {
     /// [batch * heads, seq] in fp32 (fp64 in fp64), or null: for each query log(sum of exp(scale * q k)), for the
     /// backward to read.
     void* lse = nullptr;
+    /// The tile is that for so many query rows (batch * heads * seq); 0: for those of the problem.
+    std::int64_t tile_rows = 0;
 };
 
 /// Launches on `stream`. Throws Unsupported for a head_size over the kernels' limit (the reason names it).

@@ -261,16 +261,34 @@ std::string no_such_attention(const Attention& op, const Step&, Precision precis
     return "";
 }
 
+class AttentionForward final : public Computation {
+  public:
+    AttentionForward(const Attention& op, const cuda::AttentionArguments& arguments)
+        : arguments_(arguments), saves_lse_(op.saves_lse) {}
+    std::string implementation() const override { return cuda::attention_kernel_name(arguments_); }
+    void run(std::span<void* const> pointers, void*, void* stream) const override {
+        OperandCursor in(pointers);
+        cuda::AttentionArguments call = arguments_;
+        call.qkv = in.next();
+        call.lse = in.next_if(saves_lse_);
+        call.out = in.next();
+        cuda::attention_forward(call, static_cast<cudaStream_t>(stream));
+    }
+    /// Longer sequences have rows enough for another tile: they keep this one.
+    std::unique_ptr<Computation> resized(const Step& grown, Precision precision) const override {
+        const auto& op = grown.as<Attention>();
+        cuda::AttentionArguments arguments = attention_arguments(op, precision);
+        arguments.tile_rows = arguments_.batch * arguments_.heads * arguments_.seq;
+        return std::make_unique<AttentionForward>(op, arguments);
+    }
+
+  private:
+    cuda::AttentionArguments arguments_;
+    bool saves_lse_;
+};
+
 std::unique_ptr<Computation> attention(const Attention& op, const Step&, Precision precision) {
-    const cuda::AttentionArguments arguments = attention_arguments(op, precision);
-    return make_computation(cuda::attention_kernel_name(arguments),
-                            [arguments, saves_lse = op.saves_lse](OperandCursor in, void*, void* stream) {
-                                cuda::AttentionArguments call = arguments;
-                                call.qkv = in.next();
-                                call.lse = in.next_if(saves_lse);
-                                call.out = in.next();
-                                cuda::attention_forward(call, static_cast<cudaStream_t>(stream));
-                            });
+    return std::make_unique<AttentionForward>(op, attention_arguments(op, precision));
 }
 
 class AttentionGradient final : public Computation {
