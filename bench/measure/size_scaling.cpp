@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <thread>
 
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
@@ -32,6 +33,9 @@ constexpr int fewest_rounds = 6;
 /// A graph holds as many runs as take this long at the step's own size: what its ends cost is then below 1 %.
 constexpr double graph_us = 1000;
 constexpr std::size_t most_runs = 500;
+/// A GPU rests before each sample for so many times what the sample takes: at the power limit its clock swings, and the
+/// times of a size by 10 %.
+constexpr double rest_times = 3;
 /// Weights are read again after this many times the cache was read. With more than so many copies the host is busy for
 /// longer than the measurement.
 constexpr double caches_apart = 3;
@@ -292,6 +296,11 @@ class SizeScalingOfPoint {
             at_.begin(text_of(sizes.front()));
             for (std::size_t i = 0; i < all.size(); ++i) {
                 empty_cache();
+                if (at_.device.is_gpu()) {
+                    at_.device.synchronize();
+                    std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(
+                        rest_times * graph_us * static_cast<double>(sizes[i].factor)));
+                }
                 samples[i].push_back(all[i]->us());
                 all[i]->read_clock();
             }
@@ -303,6 +312,13 @@ class SizeScalingOfPoint {
                              sized.computation->implementation(), summarise(samples[i]), all[i]->clock_mhz()});
         }
         return times;
+    }
+
+    void rest(const SizedStep& sized) const {
+        if (!at_.device.is_gpu()) return;
+        at_.device.synchronize();
+        std::this_thread::sleep_for(
+            std::chrono::duration<double, std::micro>(rest_times * graph_us * static_cast<double>(sized.factor)));
     }
 
     static std::string text_of(const SizedStep& sized) {
