@@ -127,7 +127,7 @@ int measure_and_report(RunRequest& request, const std::string& command_line, con
     Result result;
     const std::unique_ptr<PointGate> gate = prepare ? prepare(device, result) : nullptr;
     if (request.dry_run) return list_points();
-    if (device.is_gpu() && (request.run.sm_scaling_s > 0 || request.run.theft_s > 0)) keep_parts(device);
+    if (device.is_gpu() && request.run.sm_scaling_s > 0) keep_parts(device);
     const std::unique_ptr<Profiler> profiler = make_profiler(device);
     profiler->check(request.run.counters);
     const OutputDirectory out = prepare_directory(request.run.out, request.run.model.name, request.resume);

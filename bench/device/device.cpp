@@ -13,7 +13,6 @@ std::optional<NoGpu> no_gpu() {
 }
 std::unique_ptr<Device> make_cuda_device(int, int) { throw DeviceError("no usable GPU: " + cuda_unavailable()); }
 std::vector<int> possible_multiprocessors(const Device&) { throw DeviceError("no usable GPU: " + cuda_unavailable()); }
-SplitDevice split_cuda_device(int, int) { throw DeviceError("no usable GPU: " + cuda_unavailable()); }
 void keep_parts(const Device&) {}
 std::vector<GpuInfo> visible_gpus() { return {}; }
 #endif

@@ -94,14 +94,8 @@ std::unique_ptr<Device> make_cuda_device(int multiprocessors = 0, int ordinal = 
 /// The numbers of SMs that make_cuda_device can give of the GPU `device`, rising; the last is all that it has. Throws
 /// DeviceError when the driver cannot divide it.
 std::vector<int> possible_multiprocessors(const Device& device);
-/// All SMs of a GPU as two devices that run at a time and have no SM in common.
-struct SplitDevice {
-    std::unique_ptr<Device> part, rest;
-};
-/// So many SMs of GPU `ordinal`, and all others. Throws as make_cuda_device.
-SplitDevice split_cuda_device(int multiprocessors, int ordinal);
-/// Makes the parts of a GPU that stand for shares of it (counts_at_shares, count_beside_thief) before anything is
-/// profiled: afterwards the driver makes none. Where it cannot divide the GPU nothing happens.
+/// Makes the parts of a GPU that stand for shares of it (counts_at_shares) before anything is profiled: afterwards the
+/// driver makes none. Where it cannot divide the GPU nothing happens.
 void keep_parts(const Device& device);
 /// Nothing when CUDA shows this process a GPU, else why not.
 std::optional<NoGpu> no_gpu();

@@ -48,11 +48,10 @@ std::vector<int> counts_at_shares(std::span<const int> possible) {
     return chosen;
 }
 
-int count_beside_thief(std::span<const int> possible) {
-    int largest = 0;
-    for (const int count : possible)
-        if (100 * count <= 85 * possible.back()) largest = count;
-    return largest;
+int multiprocessors_of_thief(int all) {
+    constexpr int fewest = 2;
+    const int count = (15 * all + 99) / 100;
+    return count >= fewest ? count : 0;
 }
 
 }  // namespace kbench

@@ -16,8 +16,8 @@ std::string counts_text(std::span<const int> counts);
 /// once.
 std::vector<int> counts_at_shares(std::span<const int> possible);
 
-/// How many of all SMs work has while a thief on the others takes bandwidth: the largest of `possible` that leaves at
-/// least 15 % of them, so that they can take 30 % of a roof: an SM takes 60 to 100 GB/s. 0: there is none.
-int count_beside_thief(std::span<const int> possible);
+/// How many of `all` SMs a thief of bandwidth has: 15 %, with which it can take 30 % of a roof, as an SM takes 60 to
+/// 100 GB/s. 0: there are too few.
+int multiprocessors_of_thief(int all);
 
 }  // namespace kbench

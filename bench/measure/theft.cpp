@@ -1,5 +1,5 @@
-// Time against bandwidth: the same forward on most of a GPU's SMs, while a thief on the others takes a share of DRAM's
-// bandwidth, of L2's, or only computes.
+// Time against bandwidth: the same forward while a thief keeps some of a GPU's SMs, and takes a share of DRAM's
+// bandwidth or of L2's there, only computes, or does nothing.
 #include "bench/measure/theft.h"
 
 #include <fmt/format.h>
@@ -54,25 +54,20 @@ ThiefRun run_beside(const TheftSetup& setup, const WantedRun& wanted, double roo
     ThiefRun run;
     run.takes = taken_names[static_cast<int>(wanted.taken)];
     run.multiprocessors = setup.multiprocessors;
-    if (wanted.taken == Taken::nothing) {
-        set_times(run, setup.work.times(setup.seconds));
-        return run;
-    }
     Thief& thief = setup.thief;
-    Thief::Count before, after;
+    Thief::Count at_begin, at_end;
     bool is_running = false;
-    const auto begin = [&] { before = thief.count(); };
+    const auto begin = [&] { at_begin = thief.count(); };
     const auto end = [&] {
-        after = thief.count();
+        at_end = thief.count();
         is_running = thief.is_running();
     };
     thief.start(wanted.taken, wanted.share * roof);
     const RangeTimes times = setup.work.times(setup.seconds, {begin, end});
-    thief.stop();
-    if (!is_running || !(after.seconds > before.seconds))
+    if (!is_running || !(at_end.seconds > at_begin.seconds))
         throw DeviceError("the thief had ended before the work beside it did");
     set_times(run, times);
-    if (roof > 0) run.share = (after.bytes - before.bytes) / (after.seconds - before.seconds) / roof;
+    if (roof > 0) run.share = (at_end.bytes - at_begin.bytes) / (at_end.seconds - at_begin.seconds) / roof;
     return run;
 }
 
@@ -110,12 +105,11 @@ void measure_theft(const PartContext& at) {
     theft.unavailable = why_not(at);
     if (!theft.unavailable.empty()) return;
     try {
-        const int count = count_beside_thief(possible_multiprocessors(at.device));
-        if (count == 0) throw DeviceError("this GPU has too few SMs for a thief beside the work");
-        const SplitDevice split = split_cuda_device(count, at.device.info().ordinal);
-        const std::unique_ptr<Thief> thief = make_thief(*split.rest);
-        WorkOnPart work(ranges_of(at.plan, *split.part), *split.part);
-        run_beside_thieves({work, *thief, count, at.wants.roofs, at.options().theft_s,
+        const int all = at.device.multiprocessors(), taken = multiprocessors_of_thief(all);
+        if (taken == 0) throw DeviceError("this GPU has too few SMs for a thief beside the work");
+        const std::unique_ptr<Thief> thief = make_thief(at.device, taken);
+        WorkOnPart work(ranges_of(at.plan, at.device), at.device);
+        run_beside_thieves({work, *thief, all - taken, at.wants.roofs, at.options().theft_s,
                             latency_s(at) > longest_in_full_s, [&](const std::string& text) { at.begin(text); }},
                            theft);
     } catch (const Error& error) {

@@ -15,8 +15,8 @@ namespace kbench {
 /// What is set beside each other.
 struct TheftSetup {
     WorkOnPart& work;
-    Thief& thief;           ///< on SMs that the work has not
-    int multiprocessors;    ///< the work's
+    Thief& thief;
+    int multiprocessors;    ///< those that the thief leaves the work
     const Roofs& roofs;     ///< shares of them are taken; a level without one is left out
     double seconds = 0.15;  ///< for the work beside each thief
     bool is_short = false;  ///< the largest shares alone, in half as many runs

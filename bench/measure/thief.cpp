@@ -8,9 +8,9 @@
 
 namespace kbench {
 
-std::unique_ptr<Thief> make_thief([[maybe_unused]] Device& rest) {
+std::unique_ptr<Thief> make_thief([[maybe_unused]] Device& device, [[maybe_unused]] int multiprocessors) {
 #ifdef KBENCH_HAVE_CUDA
-    if (rest.is_gpu()) return cuda::make_thief(rest);
+    if (device.is_gpu()) return cuda::make_thief(device, multiprocessors);
 #endif
     throw DeviceError("only a GPU has SMs for a thief");
 }

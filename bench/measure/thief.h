@@ -1,9 +1,9 @@
-// A thief on SMs of its own: while it runs it takes a share of DRAM's or L2's bandwidth, or only computes.
+// A thief that keeps some SMs from other work: while it runs it takes a share of DRAM's or L2's bandwidth, or only
+// computes, or nothing.
 //
-//     const SplitDevice split = split_cuda_device(112, ordinal);
-//     const std::unique_ptr<Thief> thief = make_thief(*split.rest);
+//     const std::unique_ptr<Thief> thief = make_thief(device, 20);
 //     thief->start(Taken::dram, 600e9);
-//     ...                                // on split.part; nothing may wait for the whole device
+//     ...                                // on the device's stream; nothing may wait for all streams
 //     if (!thief->is_running()) ...      // its deadline came first
 //     thief->stop();
 #pragma once
@@ -19,8 +19,8 @@ class Thief {
   public:
     virtual ~Thief() = default;  ///< stops it
 
-    /// Begins to take so many bytes a second, or as many as it can for 0. It ends by itself after 2 s. Stops what it
-    /// did before.
+    /// Begins to take so many bytes a second, or as many as it can for 0, in place of what it took before. It keeps its
+    /// SMs until it is stopped, or ends by itself 8 s after the first start.
     virtual void start(Taken what, double bytes_per_s) = 0;
     /// Whether it has come to no end since it was started.
     virtual bool is_running() = 0;
@@ -34,8 +34,8 @@ class Thief {
     virtual Count count() const = 0;
 };
 
-/// A thief on all SMs of `rest`, which must outlive it. Takes memory of 8 times L2 and reads DRAM from there. Throws
-/// DeviceError where that cannot be had.
-std::unique_ptr<Thief> make_thief(Device& rest);
+/// A thief on so many SMs of `device`, which must outlive it and be idle whenever the thief starts. Takes memory of 8
+/// times L2 and reads DRAM from there. Throws DeviceError where that cannot be had.
+std::unique_ptr<Thief> make_thief(Device& device, int multiprocessors);
 
 }  // namespace kbench

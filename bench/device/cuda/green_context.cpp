@@ -50,26 +50,20 @@ Gpu gpu_of(int ordinal) {
     return gpu;
 }
 
-struct Parts {
+/// At least so many SMs of `gpu`, as the driver rounds up; none (smCount 0) where there are not so many.
+CUdevResource part_of(const Gpu& gpu, int multiprocessors) {
     CUdevResource part{}, rest{};
-};
-
-/// At least so many SMs of `gpu`, as the driver rounds up, and those that are left; none (smCount 0) where there are
-/// not so many.
-Parts parts_of(const Gpu& gpu, int multiprocessors) {
-    Parts parts;
     unsigned groups = 1;
-    const CUresult status =
-        driver().split(&parts.part, &groups, &gpu.all, &parts.rest, 0, static_cast<unsigned>(multiprocessors));
-    if (status != CUDA_SUCCESS || groups != 1) return {};
-    return parts;
+    const CUresult status = driver().split(&part, &groups, &gpu.all, &rest, 0, static_cast<unsigned>(multiprocessors));
+    if (status != CUDA_SUCCESS || groups != 1) part.sm.smCount = 0;
+    return part;
 }
 
 std::vector<int> counts_of(const Gpu& gpu) {
     const int all = static_cast<int>(gpu.all.sm.smCount);
     std::vector<int> counts;
     for (int asked = 1; asked < all; ++asked) {
-        const int given = static_cast<int>(parts_of(gpu, asked).part.sm.smCount);
+        const int given = static_cast<int>(part_of(gpu, asked).sm.smCount);
         if (given > 0 && given < all && (counts.empty() || given > counts.back())) counts.push_back(given);
         asked = std::max(asked, given);  // all up to there are rounded to it
     }
@@ -77,39 +71,17 @@ std::vector<int> counts_of(const Gpu& gpu) {
     return counts;
 }
 
-/// Exactly so many SMs and all others. Throws UsageError, with the counts that are possible, where that cannot be.
-Parts exact_parts_of(const Gpu& gpu, int multiprocessors) {
-    const Parts parts = multiprocessors > 0 ? parts_of(gpu, multiprocessors) : Parts{};
-    if (static_cast<int>(parts.part.sm.smCount) != multiprocessors || multiprocessors <= 0)
-        throw UsageError(
-            fmt::format("--sms {}: this GPU can be taken as {} SMs", multiprocessors, counts_text(counts_of(gpu))));
-    return parts;
-}
-
-std::unique_ptr<SplitContexts> split(int ordinal, int multiprocessors) {
-    const Gpu gpu = gpu_of(ordinal);
-    const Parts parts = exact_parts_of(gpu, multiprocessors);
-    const auto others = static_cast<int>(parts.rest.sm.smCount);
-    if (others != static_cast<int>(gpu.all.sm.smCount) - multiprocessors)
-        throw DeviceError(
-            fmt::format("beside {} of {} SMs the driver gives {} others", multiprocessors, gpu.all.sm.smCount, others));
-    return std::unique_ptr<SplitContexts>(
-        new SplitContexts{{gpu.device, parts.part}, {gpu.device, parts.rest}, others});
-}
-
 }  // namespace
 
 GreenContext::GreenContext(int ordinal, int multiprocessors) {
     const Gpu gpu = gpu_of(ordinal);
-    make(gpu.device, exact_parts_of(gpu, multiprocessors).part);
-}
-
-GreenContext::GreenContext(CUdevice device, const CUdevResource& sms) { make(device, sms); }
-
-void GreenContext::make(CUdevice device, CUdevResource sms) {
+    CUdevResource part = multiprocessors > 0 ? part_of(gpu, multiprocessors) : CUdevResource{};
+    if (static_cast<int>(part.sm.smCount) != multiprocessors || multiprocessors <= 0)
+        throw UsageError(
+            fmt::format("--sms {}: this GPU can be taken as {} SMs", multiprocessors, counts_text(counts_of(gpu))));
     CUdevResourceDesc description = nullptr;
-    check_driver(driver().describe(&description, &sms, 1), "cuDevResourceGenerateDesc");
-    check_driver(driver().create(&context_, description, device, CU_GREEN_CTX_DEFAULT_STREAM), "cuGreenCtxCreate");
+    check_driver(driver().describe(&description, &part, 1), "cuDevResourceGenerateDesc");
+    check_driver(driver().create(&context_, description, gpu.device, CU_GREEN_CTX_DEFAULT_STREAM), "cuGreenCtxCreate");
     CUstream stream = nullptr;
     try {
         check_driver(driver().make_stream(&stream, context_, CU_STREAM_NON_BLOCKING, 0), "cuGreenCtxStreamCreate");
@@ -131,13 +103,6 @@ const GreenContext& kept_green_context(int ordinal, int multiprocessors) {
     std::unique_ptr<GreenContext>& part = kept[{ordinal, multiprocessors}];
     if (!part) part = std::make_unique<GreenContext>(ordinal, multiprocessors);
     return *part;
-}
-
-const SplitContexts& kept_split(int ordinal, int multiprocessors) {
-    static auto& kept = *new std::map<std::pair<int, int>, std::unique_ptr<SplitContexts>>;
-    std::unique_ptr<SplitContexts>& parts = kept[{ordinal, multiprocessors}];
-    if (!parts) parts = split(ordinal, multiprocessors);
-    return *parts;
 }
 
 std::vector<int> possible_multiprocessors(int ordinal) { return counts_of(gpu_of(ordinal)); }

@@ -17,16 +17,12 @@ class GreenContext {
     /// Throws UsageError, with the counts that are possible, unless GPU `ordinal` can give exactly so many SMs;
     /// DeviceError where its driver knows no green contexts.
     GreenContext(int ordinal, int multiprocessors);
-    /// Those SMs of the GPU.
-    GreenContext(CUdevice device, const CUdevResource& sms);
     ~GreenContext();
     GreenContext(const GreenContext&) = delete;
     GreenContext& operator=(const GreenContext&) = delete;
     cudaStream_t stream() const { return stream_; }
 
   private:
-    void make(CUdevice device, CUdevResource sms);
-
     CUgreenCtx context_ = nullptr;
     cudaStream_t stream_ = nullptr;
 };
@@ -34,14 +30,6 @@ class GreenContext {
 /// The part of so many SMs of GPU `ordinal`, made when it is first asked for and kept until the process ends: once
 /// CUPTI has profiled in a process its driver makes no more of them (error 801). Throws as GreenContext does.
 const GreenContext& kept_green_context(int ordinal, int multiprocessors);
-
-/// All SMs of a GPU in two parts without a common one.
-struct SplitContexts {
-    GreenContext part, rest;
-    int rest_multiprocessors = 0;
-};
-/// So many SMs of GPU `ordinal` and all others; kept, and throws, as kept_green_context.
-const SplitContexts& kept_split(int ordinal, int multiprocessors);
 
 /// The numbers of SMs that a part of GPU `ordinal` can have, rising, and last all that it has: the driver rounds any
 /// other number up. Throws DeviceError where the driver knows no green contexts.

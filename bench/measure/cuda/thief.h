@@ -7,6 +7,6 @@
 
 namespace kbench::cuda {
 
-std::unique_ptr<Thief> make_thief(Device& rest);
+std::unique_ptr<Thief> make_thief(Device& device, int multiprocessors);
 
 }  // namespace kbench::cuda

@@ -35,12 +35,10 @@ TEST(Multiprocessors, AShareThatCannotBeHadIsLeftOutAndNoneComesTwice) {
     EXPECT_THAT(counts_at_shares(std::vector{14}), ElementsAre(14));
 }
 
-TEST(Multiprocessors, AThiefHasFifteenPercentOrMore) {
-    EXPECT_EQ(count_beside_thief(steps(8, 128, 8, 132)), 112);
-    EXPECT_EQ(count_beside_thief(steps(4, 106, 2, 108)), 90);
-    EXPECT_EQ(count_beside_thief(std::vector{18, 20}), 0) << "the others would be too few";
-    EXPECT_EQ(count_beside_thief(std::vector{17, 20}), 17);
-    EXPECT_EQ(count_beside_thief(std::vector{14}), 0);
+TEST(Multiprocessors, AThiefHasFifteenPercent) {
+    EXPECT_EQ(multiprocessors_of_thief(132), 20);
+    EXPECT_EQ(multiprocessors_of_thief(108), 17);
+    EXPECT_EQ(multiprocessors_of_thief(6), 0) << "one SM takes too little";
 }
 
 }  // namespace
