@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
-#include "analysis/explain/causes.h"
+#include "analysis/explain/cause_lines.h"
+#include "analysis/facts/point_facts.h"
 
 namespace kbench {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "analysis/explain/verdict_rules.h"
+#include "analysis/explain/verdict.h"
 #include "models/base/format.h"
 
 namespace kbench {

@@ -68,4 +68,10 @@ struct Verdicts {
     Verdict model;
 };
 
+/// The share of the time from which on a roof binds. Nsight Compute takes less than 60 % of both its throughputs for a
+/// sign of latency.
+inline constexpr double bound_share = 0.60;
+/// A hypothesis is rejected where all its figures are under this part of their thresholds.
+inline constexpr double rejecting_part = 0.5;
+
 }  // namespace kbench

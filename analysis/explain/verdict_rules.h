@@ -102,13 +102,8 @@ bool is_vetoed(const VerdictFacts& facts);
 /// confirmed bound the deciding one.
 std::vector<Hypothesis> test_hypotheses(const VerdictFacts& facts, const Rule& decided);
 
-/// The share of the time from which on a roof binds. Nsight Compute takes less than 60 % of both its throughputs for a
-/// sign of latency.
-inline constexpr double bound_share = 0.60;
 /// The share of the time from which on a loss above the roof time is what limits.
 inline constexpr double loss_share = 0.30;
-/// A hypothesis is rejected where all its figures are under this part of their thresholds.
-inline constexpr double rejecting_part = 0.5;
 /// Unfused traffic leave out what a step reads again: so many times as many may have been moved.
 inline constexpr double uncounted_bytes_factor = 4;
 /// Steps that reject a bound must have this share of the time for the whole to reject it.

@@ -15,7 +15,8 @@ std::optional<double> clock_mhz(const ClockReadings& readings, std::size_t from,
         double launches = 0;
         for (std::size_t launch = 0; launch < readings.launches(); ++launch) {
             const auto &begin = readings.at(launch, from, sm), &end = readings.at(launch, to, sm);
-            if (end.ns <= begin.ns || end.cycles <= begin.cycles) continue;
+            const bool is_read_at_both = begin.ns > 0 && end.ns > begin.ns && end.cycles > begin.cycles;
+            if (!is_read_at_both) continue;
             span.cycles += end.cycles - begin.cycles;
             span.ns += end.ns - begin.ns;
             ++launches;
