@@ -89,7 +89,7 @@ struct SizedStep {
     Step step;
     std::shared_ptr<const Computation> computation;
     std::vector<std::size_t> weights = {};  ///< its operands that the model keeps, and reads from memory each time
-    std::size_t copies = 1;                 ///< of the weights
+    std::size_t copies = 1;                 ///< copies of the weights, the plan's own among them
     double operand_bytes = 0, weight_bytes = 0;
 
     double bytes() const { return operand_bytes + weight_bytes * static_cast<double>(copies - 1); }

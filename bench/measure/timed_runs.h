@@ -28,7 +28,7 @@ class TimedRuns {
     TimedRuns(const TimedRuns&) = delete;
     TimedRuns& operator=(const TimedRuns&) = delete;
 
-    double us();           ///< of one run, measured now
+    double us();           ///< microseconds of one run, measured now
     void read_clock();     ///< runs it once more, without a time
     Quantity clock_mhz();  ///< the SMs' own, mean of what was read
 

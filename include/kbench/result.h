@@ -170,7 +170,7 @@ struct SmScaling {
 /// A step's time at one size, measured alone: the same work again and again in a graph, on operands that rotate so that
 /// weights come from DRAM.
 struct SizeTime {
-    double factor = 1;           ///< of the size that grew: 1, 2, 4
+    double factor = 1;           ///< how many times the step's own size: 1, 2, 4
     double work_flops = 0;       ///< the cost model's at that size
     std::string shape;           ///< as StepResult::shape
     std::string implementation;  ///< as StepResult::implementation, which is the same at every size
@@ -192,7 +192,7 @@ struct SizeScaling {
 struct ThiefRun {
     std::string takes;        ///< "nothing", "compute", "dram", "l2"
     int multiprocessors = 0;  ///< the forward's SMs, or cores; the thief has the others
-    double share = 0;         ///< of the roof of what it takes, that it took meanwhile, by its own count
+    double share = 0;         ///< what it took meanwhile, by its own count, over the roof of that
     Quantity sm_clock_mhz;    ///< the forward's SMs' meanwhile
     int launches = 0;
     double latency_ms = 0;  ///< median time of one launch, by events

@@ -35,8 +35,8 @@ inline constexpr unsigned thief_sums = 1024;
 /// end and start again land on other SMs, and what is left of a cluster's places then differs: so one thief does all.
 struct ThiefOrder {
     unsigned theft = 0;
-    unsigned chunks = 0;      ///< of the buffer, from its beginning
-    double ns_per_chunk = 0;  ///< of a block; 0: as many as it can
+    unsigned chunks = 0;      ///< as many of the buffer are read, from its beginning
+    double ns_per_chunk = 0;  ///< a block's pace; 0: as many as it can
 };
 
 struct ThiefTask {

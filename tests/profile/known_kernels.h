@@ -22,12 +22,12 @@ constexpr double fma_block_flops(int blocks, int iterations) {
 /// place of an FFMA; the clock is watched for epilogue_cycles.
 struct Stages {
     std::int64_t fill_cycles = 0;
-    int iterations = 0, wasted_slots = 0;  ///< of the latter 0, 64 or 96: shifts are issued every other cycle at most
+    int iterations = 0, wasted_slots = 0;  ///< slots: 0, 64 or 96; shifts are issued every other cycle at most
     std::int64_t epilogue_cycles = 0;
 };
 /// A block fills an SM's schedulers, and a second one does not fit there. out [blocks * fma_block_threads] floats.
 void stages(const Stages& stages, int blocks, float* out, cudaStream_t stream);
-inline constexpr int stage_warps = fma_block_threads / 32 / 4;  ///< of a scheduler
+inline constexpr int stage_warps = fma_block_threads / 32 / 4;  ///< each scheduler's
 /// Cycles in which a scheduler issues FFMAs, and shifts.
 constexpr double fma_cycles(const Stages& stages) { return 4.0 * 32 * stage_warps * stages.iterations; }
 constexpr double wasted_cycles(const Stages& stages) {

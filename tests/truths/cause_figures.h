@@ -15,11 +15,11 @@ namespace kbench {
 struct PlantedLines {
     std::string what;
     std::vector<Cause> causes;
-    double planted;  ///< of a GPU's work cycles of the SM's clock, of a CPU's microseconds
+    double planted;  ///< cycles of the SM's clock for a GPU's work, microseconds for a CPU's
 };
 
-/// Of the first step: each of `lines`, within cause_tolerance of what was planted, and every other line, of which
-/// nothing was planted, within figure_tolerance of the step's time.
+/// Holds for the first step: each of `lines`, within cause_tolerance of what was planted, and every other line, of
+/// which nothing was planted, within figure_tolerance of the step's time.
 std::vector<PlantedFigure> cause_figures(const std::vector<PlantedLines>& lines);
 
 }  // namespace kbench

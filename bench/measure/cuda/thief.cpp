@@ -177,7 +177,7 @@ class CudaThief final : public Thief {
     Device& device_;
     OwnStream stream_;
     int blocks_;
-    std::int64_t l2_bytes_;  ///< of the buffer, that stay in L2
+    std::int64_t l2_bytes_;  ///< the part of the buffer that stays in L2
     DeviceBuffer buffer_, sums_;
     MappedMemory counts_, stop_, order_;
 };

@@ -17,7 +17,7 @@ struct MadeReadings {
     std::size_t sms = 4;
     int launches = 20;
     double us = 50, mhz = 1500;
-    double tick_us = 0.032;      ///< of the timer
+    double tick_us = 0.032;      ///< the timer's resolution
     std::vector<bool> only_end;  ///< by SM: not read at the first place
 
     std::vector<ClockReading> made() const {
