@@ -191,7 +191,7 @@ TEST(Markdown, ShowsTheClockInTheGraphBesideNvmlsAndWhatReadingItCosts) {
     EXPECT_THAT(
         write_markdown(result),
         HasSubstr(
-            "SM clock: 1,570 MHz in gemm, 1,725 MHz in attention, 1,725 MHz in layernorm, 1,725 MHz in embedding (read in the graph); NVML's mean 1,755 MHz. It was read at 62 places of 5 graphs that are not the timed one; a place adds 2.3 us to a graph."));
+            "SM clock: 1,570 MHz in gemm, 1,725 MHz in attention, 1,725 MHz in embedding, 1,725 MHz in layernorm (read in the graph); NVML's mean 1,755 MHz. It was read at 62 places of 5 graphs that are not the timed one; a place adds 2.3 us to a graph."));
     clock = {.unavailable = "the forward is too short", .step_mhz = {}};
     EXPECT_THAT(write_markdown(result),
                 HasSubstr("The SM clock inside the graph was not read: the forward is too short."));
