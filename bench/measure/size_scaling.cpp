@@ -29,9 +29,11 @@ constexpr double least_share = 0.01;
 constexpr std::size_t most_shapes = 16;
 /// Two sizes always fit a line; the third tests it. The second triple is for what is too large at 4 times its size.
 constexpr std::array<std::array<std::int64_t, 3>, 2> triples = {{{1, 2, 4}, {1, 2, 3}}};
-constexpr int fewest_rounds = 6;
+/// Ten independent samples make an interval. Slow steps get fewer rather than this many times the time they were given.
+constexpr int fewest_rounds = 6, wanted_rounds = 12;
+constexpr double patience = 5;
 /// A graph holds as many runs as take this long at the step's own size: what its ends cost is then below 1 %.
-constexpr double graph_us = 1000;
+constexpr double graph_us = 600;
 constexpr std::size_t most_runs = 500;
 /// A GPU rests before each sample for so many times what the sample takes: at the power limit its clock swings, and the
 /// times of a size by 10 %.
@@ -44,6 +46,10 @@ constexpr std::size_t most_copies = 256;
 constexpr double longest_run_s = 0.3;
 /// The operands of all sizes of a point: to make so many at random takes 16 cores some 2 s.
 constexpr double most_bytes_made = 12e9;
+/// To make and to verify the larger sizes of all steps of a point.
+constexpr double most_preparing_s = 8;
+/// Sequences but the first are at most so long where a larger step is verified: the reference takes as long for each.
+constexpr std::int64_t short_sequence = 8;
 /// The part of the free memory that is used: what a library or a graph allocates besides must fit, too.
 constexpr double usable_memory = 0.8;
 
@@ -57,13 +63,30 @@ struct AlikeSteps {
     double total_us() const { return us * static_cast<double>(positions.size()); }
 };
 
+/// The time of each step that is known; where that is none, as in a microbenchmark, it is measured by events.
+std::vector<double> step_us(const PartContext& at) {
+    std::vector<double> all;
+    for (const StepResult& step : at.point.steps) all.push_back(step.device_us().value_or(0));
+    if (std::ranges::any_of(all, [](double us) { return us > 0; })) return all;
+    const std::unique_ptr<DeviceEvent> begin = at.device.make_event(), end = at.device.make_event();
+    for (std::size_t s = 0; s < all.size(); ++s) {
+        begin->record();
+        at.plan.run_step(at.plan.first_timed() + s, at.device.stream());
+        end->record();
+        at.device.synchronize();
+        all[s] = end->ms_since(*begin) * 1e3;
+    }
+    return all;
+}
+
 /// Those that take at least least_share, the longest first.
 std::vector<AlikeSteps> alike_steps(const PartContext& at) {
     std::vector<AlikeSteps> all;
+    const std::vector<double> times = step_us(at);
     double total_us = 0;
-    for (std::size_t s = 0; s < at.point.steps.size(); ++s) {
+    for (std::size_t s = 0; s < times.size(); ++s) {
         const PlannedStep& planned = at.plan.timed_steps()[s];
-        const double us = at.point.steps[s].device_us().value_or(0);
+        const double us = times[s];
         total_us += us;
         auto known = std::ranges::find_if(
             all, [&](const AlikeSteps& alike) { return alike.first->computation == planned.computation; });
@@ -95,7 +118,7 @@ struct SizedStep {
     double bytes() const { return operand_bytes + weight_bytes * static_cast<double>(copies - 1); }
 };
 
-/// Runs of a sized step in a row, captured. Runs them once, verified, before anything is timed.
+/// Runs of a sized step in a row, captured. Larger ones are verified first; the step's own size is already.
 class SizedRuns {
   public:
     SizedRuns(const PartContext& at, const PlannedStep& planned, const SizedStep& sized, std::size_t runs,
@@ -104,10 +127,10 @@ class SizedRuns {
           computation_(sized.computation),
           runs_(runs),
           workspace_(workspace),
-          operands_(sized.step, *computation_, at.plan.precision(), device_, at.options().seed),
+          operands_(sized.step, *computation_, at.plan.precision(), device_, at.options().seed, short_sequence),
           begin_(device_.make_event()),
           end_(device_.make_event()) {
-        if (at.options().verify) {
+        if (at.options().verify && sized.factor > 1) {
             const VerifyTarget target{&sized.step, computation_.get(), planned.provider->name,
                                       at.plan.model().ops[planned.naming_op].layer};
             verify_step(target, at.plan.precision(), device_, operands_, at.options().seed);
@@ -265,6 +288,27 @@ class SizeScalingOfPoint {
         return "";
     }
 
+    std::vector<std::unique_ptr<SizedRuns>> prepared(const PlannedStep& planned, const std::vector<SizedStep>& sizes,
+                                                     std::size_t runs, void* workspace) {
+        std::vector<std::unique_ptr<SizedRuns>> all;
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            at_.begin(text_of(sizes[i]));
+            const auto start = Clock::now();
+            all.push_back(std::make_unique<SizedRuns>(at_, planned, sizes[i], runs, workspace));
+            if (i == 0) continue;
+            const double took_s = seconds_since(start);
+            preparing_s_ += took_s;
+            if (i + 1 == sizes.size()) continue;
+            const double next_s =
+                took_s * static_cast<double>(sizes[i + 1].factor) / static_cast<double>(sizes[i].factor);
+            if (preparing_s_ + next_s > most_preparing_s)
+                throw Unsupported(fmt::format(
+                    "to verify it at {} times its size would take {:.2g} s more; a point's steps may take {:.2g} s together",
+                    sizes[i + 1].factor, next_s, most_preparing_s));
+        }
+        return all;
+    }
+
     std::vector<SizeTime> times_of(const PlannedStep& planned, const std::vector<SizedStep>& sizes, std::size_t runs) {
         std::size_t workspace_bytes = 0;
         bool may_be_cached = false;
@@ -275,11 +319,7 @@ class SizeScalingOfPoint {
             may_be_cached |= apart > 0 && apart < caches_apart * static_cast<double>(at_.device.info().cache_bytes);
         }
         const DeviceBuffer workspace(at_.device, workspace_bytes);
-        std::vector<std::unique_ptr<SizedRuns>> all;
-        for (const SizedStep& sized : sizes) {
-            at_.begin(text_of(sized));
-            all.push_back(std::make_unique<SizedRuns>(at_, planned, sized, runs, workspace.data()));
-        }
+        const std::vector<std::unique_ptr<SizedRuns>> all = prepared(planned, sizes, runs, workspace.data());
         // Some weights are so small that all copies together stay in the cache from launch to launch. In a model
         // others come between. 10 KB from DRAM are nothing beside the shortest step of a CPU.
         const bool empties_cache = may_be_cached && at_.device.is_gpu();
@@ -292,7 +332,11 @@ class SizeScalingOfPoint {
         for (const auto& sized : all) sized->us();
         std::vector<std::vector<double>> samples(sizes.size());
         const auto start = Clock::now();
-        for (int round = 0; round < fewest_rounds || seconds_since(start) < at_.options().size_scaling_s; ++round) {
+        const auto goes_on = [&](int rounds) {
+            const double over = seconds_since(start) / at_.options().size_scaling_s;
+            return rounds < fewest_rounds || over < 1 || (rounds < wanted_rounds && over < patience);
+        };
+        for (int round = 0; goes_on(round); ++round) {
             at_.begin(text_of(sizes.front()));
             for (std::size_t i = 0; i < all.size(); ++i) {
                 empty_cache();
@@ -302,7 +346,7 @@ class SizeScalingOfPoint {
                         rest_times * graph_us * static_cast<double>(sizes[i].factor)));
                 }
                 samples[i].push_back(all[i]->us());
-                all[i]->read_clock();
+                if (round % 2 == 0) all[i]->read_clock();  // a mean needs no more
             }
         }
         std::vector<SizeTime> times;
@@ -326,7 +370,7 @@ class SizeScalingOfPoint {
     }
 
     const PartContext& at_;
-    double made_bytes_ = 0;
+    double made_bytes_ = 0, preparing_s_ = 0;
     DeviceBuffer cache_;
 };
 

@@ -18,8 +18,8 @@ bool is_usually_alike(const Operand& operand) {
 }  // namespace
 
 StepOperands::StepOperands(const Step& step, const Computation& computation, Precision precision, Device& device,
-                           std::uint64_t seed)
-    : device_(device), seed_(seed), list_(operands(step, precision)) {
+                           std::uint64_t seed, std::int64_t most_of_others)
+    : device_(device), seed_(seed), most_of_others_(most_of_others), list_(operands(step, precision)) {
     for (std::size_t i = 0; i < list_.size(); ++i) add(computation, i);
 }
 
@@ -33,9 +33,9 @@ void StepOperands::fill(std::size_t i, bool usual, std::byte* data) const {
     fill_contents(operand.contents, seed, operand.name, operand.type, operand.rows, operand.columns, data,
                   operand.stride);
     if (!usual && is_usually_alike(operand))
-        fill_contents(Contents::below(operand.contents.bound), seed, operand.name, operand.type, operand.rows - 1,
-                      operand.columns, data + operand.stride * static_cast<std::int64_t>(sizeof(std::int32_t)),
-                      operand.stride);
+        fill_contents(Contents::below(std::min(operand.contents.bound, most_of_others_ + 1)), seed, operand.name,
+                      operand.type, operand.rows - 1, operand.columns,
+                      data + operand.stride * static_cast<std::int64_t>(sizeof(std::int32_t)), operand.stride);
 }
 
 void StepOperands::add(const Computation& computation, std::size_t i) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -18,9 +19,11 @@ namespace kbench {
 /// batches may be all that the device can hold. On a CPU both are the same memory unless a layout is packed.
 class StepOperands {
   public:
-    /// Outputs are filled with NaN. Whole numbers of which all are usually the same, such as lengths, differ.
+    /// Outputs are filled with NaN. Whole numbers of which all are usually the same, such as lengths, differ: the first
+    /// is the usual one, the others are `most_of_others` at the most. The reference's work on sequences grows with
+    /// them.
     StepOperands(const Step& step, const Computation& computation, Precision precision, Device& device,
-                 std::uint64_t seed);
+                 std::uint64_t seed, std::int64_t most_of_others = std::numeric_limits<std::int32_t>::max());
 
     const std::vector<Operand>& list() const { return list_; }
     std::span<const reference::View> views() const { return views_; }
@@ -37,6 +40,7 @@ class StepOperands {
 
     Device& device_;
     std::uint64_t seed_;
+    std::int64_t most_of_others_;
     std::vector<Operand> list_;
     std::vector<std::unique_ptr<std::byte[]>> host_;
     std::vector<reference::View> views_;
