@@ -114,8 +114,8 @@ TEST(SizeScaling, StepsThatAreAlikeAreTimedOnce) {
     EXPECT_THAT(all[0].steps, testing::ElementsAre(0, 1, 2, 3, 4));
 }
 
-/// Of a kernel that takes a microsecond for each element of the sum. Other work on the host makes all but the shortest
-/// runs longer.
+/// The kernel takes a microsecond for each element of the sum. Other work on the host makes all but the shortest runs
+/// longer.
 TEST(SizeScaling, LongerSumsTakeLonger) {
     const Provider in_step = products(the_same, [](const Gemm& op, std::span<void* const>) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(op.k);
