@@ -8,15 +8,13 @@
 #include <cmath>
 #include <functional>
 #include <optional>
-#include <thread>
 
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
 #include "bench/measure/step_operands.h"
+#include "bench/measure/timed_runs.h"
 #include "bench/measure/verify.h"
-#include "bench/profile/clock_marks.h"
 #include "kbench/error.h"
-#include "kbench/statistics.h"
 #include "models/growth.h"
 
 namespace kbench {
@@ -29,15 +27,6 @@ constexpr double least_share = 0.01;
 constexpr std::size_t most_shapes = 16;
 /// Two sizes always fit a line; the third tests it. The second triple is for what is too large at 4 times its size.
 constexpr std::array<std::array<std::int64_t, 3>, 2> triples = {{{1, 2, 4}, {1, 2, 3}}};
-/// Ten independent samples make an interval. Slow steps get fewer rather than this many times the time they were given.
-constexpr int fewest_rounds = 6, wanted_rounds = 12;
-constexpr double patience = 5;
-/// A graph holds as many runs as take this long at the step's own size: what its ends cost is then below 1 %.
-constexpr double graph_us = 600;
-constexpr std::size_t most_runs = 500;
-/// A GPU rests before each sample for so many times what the sample takes: at the power limit its clock swings, and the
-/// times of a size by 10 %.
-constexpr double rest_times = 3;
 /// Weights are read again after this many times the cache was read. With more than so many copies the host is busy for
 /// longer than the measurement.
 constexpr double caches_apart = 3;
@@ -118,18 +107,15 @@ struct SizedStep {
     double bytes() const { return operand_bytes + weight_bytes * static_cast<double>(copies - 1); }
 };
 
-/// Runs of a sized step in a row, captured. Larger ones are verified first; the step's own size is already.
+/// A sized step to be timed. Larger ones are verified first; the step's own size is already.
 class SizedRuns {
   public:
     SizedRuns(const PartContext& at, const PlannedStep& planned, const SizedStep& sized, std::size_t runs,
               void* workspace)
         : device_(at.device),
           computation_(sized.computation),
-          runs_(runs),
           workspace_(workspace),
-          operands_(sized.step, *computation_, at.plan.precision(), device_, at.options().seed, short_sequence),
-          begin_(device_.make_event()),
-          end_(device_.make_event()) {
+          operands_(sized.step, *computation_, at.plan.precision(), device_, at.options().seed, short_sequence) {
         if (at.options().verify && sized.factor > 1) {
             const VerifyTarget target{&sized.step, computation_.get(), planned.provider->name,
                                       at.plan.model().ops[planned.naming_op].layer};
@@ -140,40 +126,17 @@ class SizedRuns {
         }
         operands_.make_usual();
         copy_weights(sized);
-        graph_ = device_.capture([this] {
-            // A GPU is busy when the first mark comes.
-            if (device_.is_gpu()) run_next();
-            begin_->record();
-            run_all();
-            end_->record();
+        runs_.emplace(device_, runs, [this] {
+            computation_->run(sets_[next_], workspace_, device_.stream());
+            next_ = (next_ + 1) % sets_.size();
         });
-        marks_ = make_clock_marks(device_, 2);
-        if (marks_) marked_ = capture_between(device_, marks_.get(), [this] { run_all(); });
     }
     SizedRuns(const SizedRuns&) = delete;
     SizedRuns& operator=(const SizedRuns&) = delete;
 
-    /// Microseconds of one run.
-    double us() {
-        graph_->launch();
-        device_.synchronize();
-        return std::round(end_->ms_since(*begin_) * 1e7 / static_cast<double>(runs_)) / 1e4;
-    }
-    void read_clock() {
-        if (!marks_) return;
-        marked_->launch();
-        marks_->keep();
-    }
-    Quantity clock_mhz() { return measured_clock(marks_.get()); }
+    TimedRuns& timed() { return *runs_; }
 
   private:
-    void run_next() {
-        computation_->run(sets_[next_], workspace_, device_.stream());
-        next_ = (next_ + 1) % sets_.size();
-    }
-    void run_all() {
-        for (std::size_t run = 0; run < runs_; ++run) run_next();
-    }
     void copy_weights(const SizedStep& sized) {
         const auto pointers = operands_.pointers();
         for (std::size_t copy = 0; copy < sized.copies; ++copy) {
@@ -188,14 +151,12 @@ class SizedRuns {
 
     Device& device_;
     std::shared_ptr<const Computation> computation_;
-    std::size_t runs_, next_ = 0;
+    std::size_t next_ = 0;
     void* workspace_;
     StepOperands operands_;
     std::vector<DeviceBuffer> copies_;
     std::vector<std::vector<void*>> sets_;
-    std::unique_ptr<DeviceEvent> begin_, end_;
-    std::unique_ptr<DeviceGraph> graph_, marked_;
-    std::unique_ptr<ClockMarks> marks_;
+    std::optional<TimedRuns> runs_;
 };
 
 class SizeScalingOfPoint {
@@ -213,7 +174,7 @@ class SizeScalingOfPoint {
         }
         scaling.axis = larger->axis;
         try {
-            const std::size_t runs = runs_of(alike);
+            const std::size_t runs = runs_a_graph(alike.us);
             std::vector<SizedStep> sizes;
             for (const auto& factors : triples) {
                 sizes = sized_steps(planned, factors, runs);
@@ -229,10 +190,6 @@ class SizeScalingOfPoint {
     }
 
   private:
-    static std::size_t runs_of(const AlikeSteps& alike) {
-        return std::clamp(static_cast<std::size_t>(std::ceil(graph_us / alike.us)), std::size_t{1}, most_runs);
-    }
-
     std::vector<SizedStep> sized_steps(const PlannedStep& planned, std::span<const std::int64_t> factors,
                                        std::size_t runs) const {
         std::vector<SizedStep> sizes;
@@ -326,43 +283,19 @@ class SizeScalingOfPoint {
         if (empties_cache && cache_.bytes() == 0)
             cache_ = DeviceBuffer(at_.device, static_cast<std::size_t>(
                                                   caches_apart * static_cast<double>(at_.device.info().cache_bytes)));
-        const auto empty_cache = [&] {
-            if (empties_cache) at_.device.fill(cache_.data(), 1, cache_.bytes());
-        };
-        for (const auto& sized : all) sized->us();
-        std::vector<std::vector<double>> samples(sizes.size());
-        const auto start = Clock::now();
-        const auto goes_on = [&](int rounds) {
-            const double over = seconds_since(start) / at_.options().size_scaling_s;
-            return rounds < fewest_rounds || over < 1 || (rounds < wanted_rounds && over < patience);
-        };
-        for (int round = 0; goes_on(round); ++round) {
+        std::vector<TimedRuns*> in_turns;
+        for (const auto& sized : all) in_turns.push_back(&sized->timed());
+        const std::vector<Summary> us = time_in_turns(in_turns, at_.options().size_scaling_s, [&] {
             at_.begin(text_of(sizes.front()));
-            for (std::size_t i = 0; i < all.size(); ++i) {
-                empty_cache();
-                if (at_.device.is_gpu()) {
-                    at_.device.synchronize();
-                    std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(
-                        rest_times * graph_us * static_cast<double>(sizes[i].factor)));
-                }
-                samples[i].push_back(all[i]->us());
-                if (round % 2 == 0) all[i]->read_clock();  // a mean needs no more
-            }
-        }
+            if (empties_cache) at_.device.fill(cache_.data(), 1, cache_.bytes());
+        });
         std::vector<SizeTime> times;
         for (std::size_t i = 0; i < all.size(); ++i) {
             const SizedStep& sized = sizes[i];
             times.push_back({static_cast<double>(sized.factor), work_flops(sized.step), shape_text(sized.step),
-                             sized.computation->implementation(), summarise(samples[i]), all[i]->clock_mhz()});
+                             sized.computation->implementation(), us[i], all[i]->timed().clock_mhz()});
         }
         return times;
-    }
-
-    void rest(const SizedStep& sized) const {
-        if (!at_.device.is_gpu()) return;
-        at_.device.synchronize();
-        std::this_thread::sleep_for(
-            std::chrono::duration<double, std::micro>(rest_times * graph_us * static_cast<double>(sized.factor)));
     }
 
     static std::string text_of(const SizedStep& sized) {

@@ -1,16 +1,20 @@
-// Events around a captured row of runs; marks of the clock stand in a graph of their own.
+// Events around a captured row of runs, and marks of the clock around these: the clock is that of the very sample.
 #include "bench/measure/timed_runs.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <thread>
 #include <utility>
 
 namespace kbench {
 namespace {
 
+/// A graph holds as many runs as take this long.
 constexpr double graph_us = 600;
 constexpr std::size_t most_runs_a_graph = 500;
+/// A GPU rests before each sample for so many times what the last one took.
+constexpr double rest_times = 3;
 /// Ten independent samples make an interval. Slow work gets fewer rather than this many times the time it was given.
 constexpr int fewest_turns = 6, wanted_turns = 12;
 constexpr double patience = 5;
@@ -22,32 +26,36 @@ std::size_t runs_a_graph(double us) {
 }
 
 TimedRuns::TimedRuns(Device& device, std::size_t runs, std::function<void()> run)
-    : device_(device), runs_(runs), run_(std::move(run)), begin_(device.make_event()), end_(device.make_event()) {
-    graph_ = device_.capture([this] {
-        // A GPU is busy when the first mark comes.
-        if (device_.is_gpu()) run_();
-        begin_->record();
-        run_all();
-        end_->record();
-    });
-    marks_ = make_clock_marks(device_, 2);
-    if (marks_) marked_ = capture_between(device_, marks_.get(), [this] { run_all(); });
-}
+    : device_(device),
+      runs_(runs),
+      begin_(device.make_event()),
+      end_(device.make_event()),
+      marks_(make_clock_marks(device, 2)),
+      graph_(capture_between(device, marks_.get(), [this, run = std::move(run)] {
+          // A GPU is busy when the first event comes.
+          if (device_.is_gpu()) run();
+          begin_->record();
+          for (std::size_t i = 0; i < runs_; ++i) run();
+          end_->record();
+      })) {}
 
-void TimedRuns::run_all() const {
-    for (std::size_t run = 0; run < runs_; ++run) run_();
-}
-
-double TimedRuns::us() {
+double TimedRuns::launch_us() {
     graph_->launch();
     device_.synchronize();
-    return std::round(end_->ms_since(*begin_) * 1e7 / static_cast<double>(runs_)) / 1e4;
+    last_us_ = end_->ms_since(*begin_) * 1e3;
+    return last_us_;
 }
 
-void TimedRuns::read_clock() {
-    if (!marks_) return;
-    marked_->launch();
-    marks_->keep();
+void TimedRuns::warm_up() { launch_us(); }
+
+double TimedRuns::us() {
+    if (device_.is_gpu()) {
+        device_.synchronize();
+        std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(rest_times * last_us_));
+    }
+    const double us = launch_us();
+    if (marks_) marks_->keep();
+    return std::round(us * 1e4 / static_cast<double>(runs_)) / 1e4;
 }
 
 Quantity TimedRuns::clock_mhz() { return measured_clock(marks_.get()); }
@@ -55,7 +63,7 @@ Quantity TimedRuns::clock_mhz() { return measured_clock(marks_.get()); }
 std::vector<Summary> time_in_turns(const std::vector<TimedRuns*>& all, double seconds,
                                    const std::function<void()>& before) {
     using Clock = std::chrono::steady_clock;
-    for (TimedRuns* runs : all) runs->us();
+    for (TimedRuns* runs : all) runs->warm_up();
     std::vector<std::vector<double>> samples(all.size());
     const auto start = Clock::now();
     const auto goes_on = [&](int turns) {
@@ -66,7 +74,6 @@ std::vector<Summary> time_in_turns(const std::vector<TimedRuns*>& all, double se
         for (std::size_t i = 0; i < all.size(); ++i) {
             if (before) before();
             samples[i].push_back(all[i]->us());
-            if (turn % 2 == 0) all[i]->read_clock();  // a mean needs no more
         }
     std::vector<Summary> summaries;
     for (const std::vector<double>& one : samples) summaries.push_back(summarise(one));

@@ -28,22 +28,25 @@ class TimedRuns {
     TimedRuns(const TimedRuns&) = delete;
     TimedRuns& operator=(const TimedRuns&) = delete;
 
-    double us();           ///< microseconds of one run, measured now
-    void read_clock();     ///< runs it once more, without a time
-    Quantity clock_mhz();  ///< the SMs' own, mean of what was read
+    void warm_up();
+    /// Microseconds of one run, measured now, after a rest of a GPU: at the power limit its clock swings, and times by
+    /// 10 %.
+    double us();
+    /// The SMs' own during all of us(), mean.
+    Quantity clock_mhz();
 
   private:
-    void run_all() const;
+    double launch_us();
 
     Device& device_;
     std::size_t runs_;
-    std::function<void()> run_;
     std::unique_ptr<DeviceEvent> begin_, end_;
-    std::unique_ptr<DeviceGraph> graph_, marked_;
     std::unique_ptr<ClockMarks> marks_;
+    std::unique_ptr<DeviceGraph> graph_;
+    double last_us_ = 0;  ///< what the graph took
 };
 
-/// Each after the other, again and again for about so long, and reads their clocks. `before` is called before each.
+/// Each after the other, again and again for about so long. `before` is called before each.
 std::vector<Summary> time_in_turns(const std::vector<TimedRuns*>& all, double seconds,
                                    const std::function<void()>& before = {});
 

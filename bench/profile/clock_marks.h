@@ -22,7 +22,7 @@ class ClockMarks {
   public:
     virtual ~ClockMarks() = default;
     /// Enqueues a reading on the device's stream; within Device::capture it becomes a part of the graph. It takes what
-    /// a small kernel takes, so a graph with marks is not one to be timed.
+    /// a small kernel takes, so a time must not hold one.
     virtual void put(int place) = 0;
     /// Enqueues, behind a launch, that what it read is kept; a launch without is not in the mean. Of more launches than
     /// there is memory for the last are kept.
