@@ -33,7 +33,7 @@ constexpr std::size_t deciding_runs = 5;
 constexpr double most_by_power = 1.5;
 
 /// A run launches the work at least nine times, and takes up to 1.6 times as long beside a thief, which ends by itself
-/// after 2 s.
+/// after 8 s.
 constexpr double longest_forward_s = 0.1;
 /// Longer ones are run beside the largest shares alone: all ten runs would take more than 5 s.
 constexpr double longest_in_full_s = 0.04;
@@ -94,12 +94,15 @@ void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft) {
         if (wanted.share > 0 && roof <= 0) continue;
         if (setup.begin) setup.begin(text_of(wanted));
         theft.runs.push_back(run_beside(setup, wanted, roof));
-        // On an H100 (driver 580) a thief that only computes made work 2.5 and 8 times as long, on an H200 not longer.
-        if (const double alone_ms = theft.runs.front().latency_ms, ms = theft.runs.back().latency_ms;
-            wanted.taken == Taken::compute && ms > most_by_power * alone_ms)
-            throw DeviceError(fmt::format(
-                "work and thief take turns in time here: beside one that only computes it took {:.3g} ms, beside an idle one {:.3g}",
-                ms, alone_ms));
+        // On an H100 (driver 580) a thief that only computes made work 2.5 and 8 times as long, on an H200 not longer
+        // (results/h100-2026-11-26/thief.txt).
+        const double alone_ms = theft.runs.front().latency_ms, ms = theft.runs.back().latency_ms;
+        if (wanted.taken != Taken::compute || ms <= most_by_power * alone_ms) continue;
+        theft.runs.clear();
+        theft.unavailable = fmt::format(
+            "work and thief take turns in time here: beside one that only computes it took {:.3g} ms, beside an idle one {:.3g}",
+            ms, alone_ms);
+        return;
     }
 }
 

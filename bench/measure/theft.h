@@ -23,8 +23,9 @@ struct TheftSetup {
     std::function<void(const std::string& text)> begin = {};  ///< called before each, with what comes
 };
 
-/// Appends a run beside each thief to `theft`, so that what came before an error stays. Throws DeviceError where
-/// launches cannot be recorded, or the thief ended before they did.
+/// Appends a run beside each thief to `theft`, so that what came before an error stays. Where the GPU lets work and
+/// thief take turns in time, which says nothing of bandwidth, there are no runs and the reason instead. Throws
+/// DeviceError where launches cannot be recorded, or the thief ended before they did.
 void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft);
 
 }  // namespace kbench
