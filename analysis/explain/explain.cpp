@@ -80,13 +80,14 @@ std::string reason_text(const Verdict& verdict) {
                        name(verdict.bound));
 }
 
-/// "tensor cores (at most 1.20 ms), launch (at most 0.31 ms)": what was not ruled out.
+/// "the bottleneck is one of tensor cores (at most 1.20 ms), launch (at most 0.31 ms)": what was not ruled out.
 std::string suspects_text(const Suspects& suspects) {
     constexpr std::size_t most = 3;
     std::vector<std::string> texts;
     for (const Suspect& suspect : likeliest(suspects, most))
         texts.push_back(fmt::format("{} (at most {} ms)", suspect.name, significant(suspect.most_us * 1e-3)));
-    return texts.empty() ? "none that was measured" : fmt::format("{}", fmt::join(texts, ", "));
+    return texts.empty() ? "no resource that was measured is the bottleneck"
+                         : fmt::format("the bottleneck is one of {}", fmt::join(texts, ", "));
 }
 
 /// What to measure next so that the answer becomes certain; empty where all of it was.
@@ -164,7 +165,7 @@ std::string second_sentence(const Explanation& explanation) {
         if (hypothesis.finding == Finding::rejected)
             rejected += fmt::format("{}{}", rejected.empty() ? "; not " : ", not ", name(hypothesis.bound));
     if (is_beyond_telling(verdict))
-        return fmt::format("For {} of the steps' time the bottleneck is one of {}{}: {}{}.", percent(verdict.undecided),
+        return fmt::format("For {} of the steps' time {}{}: {}{}.", percent(verdict.undecided),
                            suspects_text(explanation.suspects), rejected, roof_time, dram);
     if (verdict.bound == Bound::not_identifiable)
         return fmt::format("There is no single bottleneck ({}{}): {}{}.", reason_text(verdict), rejected, roof_time,
