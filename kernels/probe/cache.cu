@@ -11,14 +11,6 @@ namespace {
 
 constexpr int threads = cache_threads;
 
-__device__ uint4 load_l2(const uint4* address) {
-    uint4 v;
-    asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(address));
-    return v;
-}
-
 __device__ void load_l1(uint4& v, const uint4* address) {
     asm volatile("ld.global.ca.v4.u32 {%0,%1,%2,%3}, [%4];"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)

@@ -7,6 +7,13 @@
 
 namespace kbench::cuda::probe {
 
+/// The GPU's timer, which all SMs share.
+__device__ inline std::uint64_t now_ns() {
+    std::uint64_t ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+
 /// Measures a span; it starts on construction.
 class Stopwatch {
   public:
@@ -22,15 +29,18 @@ class Stopwatch {
     }
 
   private:
-    static __device__ std::uint64_t now_ns() {
-        std::uint64_t ns;
-        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
-        return ns;
-    }
-
     long long cycles_;
     std::uint64_t ns_;
 };
+
+/// A load past L1 that no compiler drops or keeps.
+__device__ inline uint4 load_l2(const uint4* address) {
+    uint4 v;
+    asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(address));
+    return v;
+}
 
 __device__ inline std::uint32_t total(uint4 v) { return v.x + v.y + v.z + v.w; }
 __device__ inline std::uint32_t total(uint2 v) { return v.x + v.y; }

@@ -24,12 +24,6 @@ constexpr unsigned nap_ns = 200;
 
 constexpr int fma_chains = 4, fma_rounds = 512;
 
-__device__ std::uint64_t global_ns() {
-    std::uint64_t ns;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
-    return ns;
-}
-
 /// Lines of a stream are the first that L2 gives up, so that little of the data of the work beside it must go.
 __device__ std::uint64_t first_to_go() {
     std::uint64_t policy;
@@ -42,14 +36,6 @@ __device__ uint4 take_from_dram(const uint4* address, std::uint64_t policy) {
     asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0,%1,%2,%3}, [%4], %5;"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                  : "l"(address), "l"(policy));
-    return v;
-}
-
-__device__ uint4 take_from_l2(const uint4* address) {
-    uint4 v;
-    asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(address));
     return v;
 }
 
@@ -69,17 +55,16 @@ __device__ void compute(std::uint32_t& sum) {
 /// When a block is to end, and until when it must wait: kept by its first thread.
 class Pace {
   public:
-    __device__ explicit Pace(std::uint64_t deadline_ns)
-        : begin_(global_ns()), told_(begin_), deadline_ns_(deadline_ns) {}
+    __device__ explicit Pace(std::uint64_t deadline_ns) : begin_(now_ns()), told_(begin_), deadline_ns_(deadline_ns) {}
 
     /// After a chunk: waits, tells, takes its next order, and gives whether to end.
     __device__ bool ends(std::uint64_t bytes, const volatile unsigned* stop, const volatile ThiefOrder* next,
                          ThiefOrder& order, ThiefCount* count) {
-        std::uint64_t ns = global_ns() - begin_;
+        std::uint64_t ns = now_ns() - begin_;
         due_ns_ = fmax(due_ns_ + order.ns_per_chunk, static_cast<double>(ns) - most_behind_ns);
         while (static_cast<double>(ns) < due_ns_ && ns < deadline_ns_) {
             __nanosleep(nap_ns);
-            ns = global_ns() - begin_;
+            ns = now_ns() - begin_;
         }
         const bool is_late = ns >= deadline_ns_;
         if (!is_late && begin_ + ns - told_ < tell_ns) return false;
@@ -127,7 +112,7 @@ __global__ __launch_bounds__(threads, 1) void thief_kernel(const uint4* data, Th
                 for (int i = 0; i < loads; ++i) v[i] = take_from_dram(mine + i * threads, policy);
             } else {
 #pragma unroll
-                for (int i = 0; i < loads; ++i) v[i] = take_from_l2(mine + i * threads);
+                for (int i = 0; i < loads; ++i) v[i] = load_l2(mine + i * threads);
             }
             chunk += gridDim.x;
             bytes += thief_chunk_bytes;
