@@ -270,6 +270,12 @@ void refuse_lost_dumps(const RunRequest& request) {
     }
 }
 
+/// What is measured beside the timing run to find causes takes longer than that run.
+void leave_out_experiments(PointOptions& options) {
+    options.marginal_s = options.graph_clock_s = 0;
+    options.sm_scaling_s = options.size_scaling_s = options.theft_s = 0;
+}
+
 }  // namespace
 
 void resolve(RunRequest& request) {
@@ -296,8 +302,7 @@ void resolve(RunRequest& request) {
         request.run.counters.sets.clear();
         request.ceilings.policy = CeilingPolicy::none;
         request.run.step_runs = request.run.activity_runs = 0;
-        request.run.marginal_s = request.run.graph_clock_s = 0;
-        request.run.sm_scaling_s = request.run.size_scaling_s = request.run.theft_s = 0;
+        leave_out_experiments(request.run);
     }
     if (request.quick) {
         request.ceilings.seconds = 2;
@@ -308,8 +313,7 @@ void resolve(RunRequest& request) {
         if (!request.time_budget_given) request.run.sampler.time_budget_s = 1;
         request.run.step_runs = std::min(1, request.run.step_runs);
         request.run.activity_warm_up_s = 0;
-        request.run.marginal_s = request.run.graph_clock_s = 0;
-        request.run.sm_scaling_s = request.run.size_scaling_s = request.run.theft_s = 0;
+        leave_out_experiments(request.run);
         request.run.output_repeats = 1;
     }
 }

@@ -117,7 +117,8 @@ enum class RoofUnit { plain, matrix };
 /// FLOPs of an op. An addition, a multiplication, a division, a square root, an exponential and a tanh count as one.
 struct Work {
     double flops = 0;  ///< useful FLOPs: those that the result needs
-    /// 2 m n k of products that a library launches whole; 0 for ops without products, or whose kernels skip tiles.
+    /// 2 m n k of products: as a library launches them whole, or what is under no mask where kernels skip tiles. 0 for
+    /// ops without products.
     double matrix_flops = 0;
     double masked_flops = 0;  ///< executed besides `flops`, for elements that a mask discards
 };

@@ -90,7 +90,8 @@ struct StepResult {
     /// FLOPs in cost that the implementation's algorithm does not execute, as it says itself. Nothing where it executes
     /// what the op's definition says.
     std::optional<double> spared_flops;
-    /// FLOPs of the step's matrix products as launched, 2 m n k with padding; 0 where it has none.
+    /// FLOPs of the step's matrix products as launched, 2 m n k with padding; of fused attention those of the pairs
+    /// that its mask leaves (0 in files before it had them). 0 where it has none.
     double matrix_flops = 0;
     /// Time steps of its ops, one after another (see OpStruct). Nothing where each op has one, and in files that
     /// do not say.

@@ -83,7 +83,8 @@ inline std::string_view op_name(const Step& step) { return name(step.head_op());
 /// FLOPs executed on padding and on masked elements, beyond those in the ops' cost.
 double padding_flops(const Step& step);
 
-/// FLOPs of the step's matrix products as launched, 2 m n k with padding; 0 where it has none.
+/// FLOPs of the step's matrix products as launched, 2 m n k with padding; of fused attention those of the pairs that
+/// its mask leaves, as its kernels skip tiles. 0 where it has none.
 double matrix_flops(const Step& step);
 
 /// Total of the time steps of its ops (OpStruct); 1 where no op has several.
