@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
@@ -69,9 +70,10 @@ Section theft_section(const SectionContext& context) {
     Section section{"Time against bandwidth"};
     if (!theft.unavailable.empty()) section.add(Paragraph{theft.unavailable, Tone::missing});
     if (!theft.model) return section;
+    const double by_power = theft.model->us.value / theft.model->alone_us.value - 1;
     section.add(Paragraph{fmt::format(
-        "The same work on {} SMs, while a thief on the others takes a part of what all SMs share, every kernel recorded. A thief that only computes shows what power and clock do: with it the steps take {:+.1f} % of the time that they take alone, and the other times are compared with that. The elasticity is ln(time ratio) / ln(roof / what was left of it): 1 where time grows as bandwidth is taken away, 0 where it stays. Its interval holds the figure at equal clocks, too.{}",
-        theft.multiprocessors, 100 * (theft.model->us.value / theft.model->alone_us.value - 1),
+        "The same work on {} SMs, while a thief on the others takes a part of what all SMs share, every kernel recorded. A thief that only computes shows what power and clock do: with it the steps take {:.1f} % {} time than beside an idle one, and the other times are compared with that. The elasticity is ln(time ratio) / ln(roof / what was left of it): 1 where time grows as bandwidth is taken away, 0 where it stays. Its interval holds the figure at equal clocks, too.{}",
+        theft.multiprocessors, 100 * std::abs(by_power), by_power < 0 ? "less" : "more",
         theft.apart ? " What the thief of DRAM takes of L2 on the way is taken out."
                     : " The thief of DRAM takes L2's bandwidth on the way, which is not told apart here.")});
     Bullets sentences;
