@@ -37,11 +37,10 @@ void run_case(benchmark::State& state, MicroSession& session, const MicroCase& m
               std::span<const std::string> metrics, BenchmarksEnd& end) {
     try {
         const MicroFigures figures = session.measure(micro, [&] {
-            const std::size_t samples = session.planned_samples(static_cast<std::size_t>(state.max_iterations));
-            const auto runs = static_cast<benchmark::IterationCount>(samples * session.runs_a_sample());
+            const std::size_t runs = session.planned_runs(static_cast<std::size_t>(state.max_iterations));
             // One round, which counts as so many iterations: SetIterationTime is of all of them together.
-            while (state.KeepRunningBatch(runs))
-                state.SetIterationTime(session.sample(samples) * static_cast<double>(runs));
+            while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(runs)))
+                state.SetIterationTime(session.sample(runs) * static_cast<double>(runs));
         });
         set_columns(state, session, figures, metrics);
     } catch (const Unsupported& reason) {

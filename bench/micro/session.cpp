@@ -342,8 +342,8 @@ void MicroSession::take_pilot() {
     sample_device_s_ = ms.median * 1e-3 * static_cast<double>(runs_a_sample());
 }
 
-std::size_t MicroSession::planned_samples(std::size_t runs) {
-    if (runs > 1) return (runs + runs_a_sample() - 1) / runs_a_sample();
+std::size_t MicroSession::planned_runs(std::size_t runs) {
+    if (runs > 1) return runs;
     if (const auto known = planned_.find(point().model()); known != planned_.end()) return known->second;
     const SamplerOptions& s = options_.sampler;
     // For normal samples the median's interval is 1.96 x 1.25 deviations over the root of their number, and the
@@ -354,10 +354,11 @@ std::size_t MicroSession::planned_samples(std::size_t runs) {
     const double for_device = 1.1 * device_s_ / std::max(1e-12, sample_device_s_);
     double wanted = std::clamp(for_interval, static_cast<double>(s.min_samples), static_cast<double>(s.max_samples));
     wanted = std::max({std::min(wanted, in_budget), for_device, fewest_samples});
-    return planned_[point().model()] = static_cast<std::size_t>(std::ceil(wanted));
+    return planned_[point().model()] = static_cast<std::size_t>(std::ceil(wanted)) * runs_a_sample();
 }
 
-double MicroSession::sample(std::size_t samples) {
+double MicroSession::sample(std::size_t runs) {
+    const std::size_t samples = (runs + runs_a_sample() - 1) / runs_a_sample();
     SamplerOptions sampler = options_.sampler;
     sampler.warm_up_s = 0;
     sampler.min_time_s = 0;

@@ -69,13 +69,14 @@ class MicroSession {
     /// already is only sampled again. Throws Unsupported where it cannot be computed (the point is recorded as
     /// skipped), MeasurementError where it computes something else (recorded as failed).
     MicroFigures measure(const MicroCase& micro, const std::function<void()>& repetition);
-    /// Samples for about the interval that the sampler is to reach, and device_s; or for `runs` runs, where that is
-    /// more than one. A benchmark that was planned before gets as many as then: Google Benchmark asks for repetitions
-    /// of one length, also where others have been measured between them.
-    std::size_t planned_samples(std::size_t runs);
+    /// Runs for about the interval that the sampler is to reach, and device_s; or `runs`, where that is more than one.
+    /// A benchmark that was planned before gets as many as then, however many runs now make a sample: Google Benchmark
+    /// ends the process where repetitions differ in length, also where others have been measured between them.
+    std::size_t planned_runs(std::size_t runs);
     std::size_t runs_a_sample() const { return runs_a_launch_ * (forward_ == nullptr ? 1 : forward_->runs_a_sample()); }
-    /// Takes so many samples of the current one, adds them to its point and gives the median of one run, seconds.
-    double sample(std::size_t samples);
+    /// Takes samples of the current one until it has run so often, adds them to its point and gives the median of one
+    /// run, seconds.
+    double sample(std::size_t runs);
     const Point& point() const { return result_.points[*current_point_]; }
 
   private:
@@ -118,7 +119,7 @@ class MicroSession {
     Forward* forward_ = nullptr;  ///< the current one's, from its first sample on
     Timing before_;               ///< samples of the current point's earlier repetitions
     std::size_t runs_a_launch_ = 1;
-    std::map<std::string, std::size_t> planned_;                         ///< samples, by benchmark
+    std::map<std::string, std::size_t> planned_;                         ///< runs, by benchmark
     double sample_wall_s_ = 0, sample_device_s_ = 0, pilot_spread_ = 0;  ///< between quartiles, over the median
     bool warned_of_starvation_ = false;
     Summary last_ms_;  ///< the current one's last samples

@@ -52,7 +52,7 @@ class GpuMicro : public testing::Test {
         double seconds = 0;
         const MicroFigures figures =
             session_->measure({{op, shape, parse_problem(op, shape)}, provider, Precision::fp16, cache},
-                              [&] { seconds = session_->sample(session_->planned_samples(1)); });
+                              [&] { seconds = session_->sample(session_->planned_runs(1)); });
         return {seconds * 1e6, figures};
     }
 
@@ -180,7 +180,7 @@ TEST_F(GpuMicro, EveryOpOfAModelRunsOnEveryProviderThatTakesIt) {
     for (const MicroCase& micro : cases) {
         try {
             session_->measure(micro,
-                              [&] { EXPECT_GT(session_->sample(session_->planned_samples(1)), 0) << micro.name(); });
+                              [&] { EXPECT_GT(session_->sample(session_->planned_runs(1)), 0) << micro.name(); });
             EXPECT_FALSE(session_->point().steps.front().kernels.empty()) << micro.name();
             computing.insert(micro.provider);
             ++done;
@@ -212,7 +212,7 @@ TEST_F(GpuMicro, CudnnComputesShapesThatNoModelHas) {
         for (const Precision precision : all_precisions) {
             try {
                 session_->measure({{op, shape, parse_problem(op, shape)}, "cudnn", precision, CacheState::hot}, [&] {
-                    EXPECT_GT(session_->sample(session_->planned_samples(1)), 0) << op << " " << shape;
+                    EXPECT_GT(session_->sample(session_->planned_runs(1)), 0) << op << " " << shape;
                 });
                 ++done;
             } catch (const Unsupported& reason) {
@@ -237,7 +237,7 @@ TEST_F(GpuMicro, CudnnComputesConvolutionsAndTheirGradients) {
                 const AskedProblem asked{"conv2d", shape, parse_problem("conv2d", shape, direction)};
                 try {
                     session_->measure({asked, "cudnn", precision, CacheState::hot},
-                                      [&] { EXPECT_GT(session_->sample(session_->planned_samples(1)), 0); });
+                                      [&] { EXPECT_GT(session_->sample(session_->planned_runs(1)), 0); });
                     ++done;
                 } catch (const Unsupported& reason) {
                     EXPECT_THAT(reason.what(), testing::ContainsRegex("has no |rows of |its gradient of a bias"))
@@ -256,7 +256,7 @@ TEST_F(GpuMicro, CudnnComputesTheLossOfSpeechRecognition) {
     for (const Direction direction : {Direction::fwd, Direction::bwd}) {
         const AskedProblem asked{"ctc", "t99n5v29s31", parse_problem("ctc", "t99n5v29s31", direction)};
         EXPECT_NO_THROW(session_->measure({asked, "cudnn", Precision::fp32, CacheState::hot}, [&] {
-            EXPECT_GT(session_->sample(session_->planned_samples(1)), 0) << name(direction);
+            EXPECT_GT(session_->sample(session_->planned_runs(1)), 0) << name(direction);
         }));
     }
 }

@@ -104,7 +104,7 @@ TEST(GraphClock, OfTheSmsThemselvesComesBeforeNvmlsAndTheCounters) {
 TEST(GraphClock, HoldsItsNamesReadingsAndTheMovementOfTheRun) {
     Point point = clocked_point();
     point.graph_clock.emplace().step_mhz = {1500, 1900, 1520, 0};
-    const StepFacts& gemm = make_facts(point, {}).steps[0];
+    const StepFacts gemm = make_facts(point, {}).steps[0];
     EXPECT_NEAR(gemm.clock_mhz.low, 1500 * 0.99, 1e-9);
     EXPECT_NEAR(gemm.clock_mhz.high, 1520 * 1.01, 1e-9);
     EXPECT_NEAR(gemm.clock_error, 1520 * 1.01 / 1500 - 1, 1e-9);

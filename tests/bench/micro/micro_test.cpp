@@ -458,7 +458,7 @@ class Session : public testing::Test {
     static Profiler& profiler() { return cpu_profiler(); }
     /// A repetition of `samples` samples.
     MicroFigures measure(const MicroCase& micro, std::size_t samples) {
-        return session_->measure(micro, [&] { session_->sample(samples); });
+        return session_->measure(micro, [&] { session_->sample(samples * session_->runs_a_sample()); });
     }
     static MicroCase micro(const std::string& op, const std::string& shape, const std::string& provider,
                            Precision precision = Precision::fp32, CacheState cache = CacheState::hot) {
@@ -475,11 +475,12 @@ TEST_F(Session, AVerifiedBenchmarkBecomesAPointOfOneRun) {
     std::size_t samples = 0;
     double seconds = 0;
     const MicroFigures figures = session_->measure(micro("gemm", "m48n40k32+bias+gelu", "onednn"), [&] {
-        const std::size_t a_sample = session_->runs_a_sample();
-        EXPECT_EQ(session_->planned_samples(7), (7 + a_sample - 1) / a_sample) << "as many as the repetition before";
-        samples = session_->planned_samples(1);
+        EXPECT_EQ(session_->planned_runs(7), 7u) << "as many as the repetition before";
+        const std::size_t runs = session_->planned_runs(1);
+        EXPECT_EQ(session_->planned_runs(1), runs);
+        samples = runs / session_->runs_a_sample();
         EXPECT_GE(samples, 6u) << "with fewer the median has no interval";
-        seconds = session_->sample(samples);
+        seconds = session_->sample(runs);
     });
     ASSERT_EQ(result_.points.size(), 1u);
     const Point& point = result_.points[0];
