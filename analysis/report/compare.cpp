@@ -27,6 +27,10 @@ class Page {
         std::get<Facts>(blocks.back()).facts.push_back({std::move(about), std::move(text), ""});
     }
     void note(std::string text) { sections_.back().add(Paragraph{std::move(text)}); }
+    /// The sections of another page, under a heading of their own.
+    void under(std::string title, Page&& page) {
+        sections_.push_back({std::move(title), {}, std::move(page.sections_)});
+    }
     std::vector<Section> sections() && { return std::move(sections_); }
 
   private:
@@ -318,7 +322,6 @@ std::string change_text(const PointComparison& point, double limit) {
 
 void write_pair(Page& page, const Comparison& comparison, const PairComparison& pair, std::size_t top) {
     const std::string b = run_letter(pair.b);
-    if (comparison.pairs.size() > 1) page.heading(fmt::format("{} ({}) against A", b, comparison.runs[pair.b]->name));
     write_end_to_end(page, pair, b);
     write_summary(page, pair, b);
     if (comparison.options.fail_above) {
@@ -340,7 +343,16 @@ void write_pair(Page& page, const Comparison& comparison, const PairComparison& 
 std::string write_comparison(const Comparison& comparison, CompareFormat format, std::size_t top, std::size_t width) {
     Page page;
     write_runs(page, comparison);
-    for (const PairComparison& pair : comparison.pairs) write_pair(page, comparison, pair, top);
+    if (comparison.pairs.size() == 1) {
+        write_pair(page, comparison, comparison.pairs.front(), top);
+    } else {
+        for (const PairComparison& pair : comparison.pairs) {
+            Page against;
+            write_pair(against, comparison, pair, top);
+            page.under(fmt::format("{} ({}) against A", run_letter(pair.b), comparison.runs[pair.b]->name),
+                       std::move(against));
+        }
+    }
     write_values(page, comparison);
     const Document document{"kbench compare", std::move(page).sections()};
     if (format == CompareFormat::html) return render_html(document);

@@ -28,12 +28,10 @@ bool is_only_on_page(const Block& block) {
 void keep_text(std::vector<Section>& sections) {
     std::erase_if(sections, [](const Section& section) { return section.is_only_on_page; });
     for (Section& section : sections) {
-        const bool held_something = !section.empty();
         std::erase_if(section.blocks, is_only_on_page);
         keep_text(section.sections);
-        section.is_only_on_page = held_something && section.empty();  // its heading alone says nothing
     }
-    std::erase_if(sections, [](const Section& section) { return section.is_only_on_page; });
+    std::erase_if(sections, &Section::empty);  // a heading alone says nothing
 }
 
 }  // namespace

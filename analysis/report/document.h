@@ -88,7 +88,7 @@ struct Document {
     std::vector<Section> sections;
 };
 
-/// Without what only the page shows.
+/// Without what only the page shows, and without sections that then hold nothing.
 Document as_text(Document document);
 
 }  // namespace kbench

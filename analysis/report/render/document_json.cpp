@@ -189,7 +189,7 @@ std::string slug(const std::string& title, const Json& neighbours) {
 Json sections_of(const std::vector<Section>& sections) {
     Json list = Json::array();
     for (const Section& section : sections) {
-        if (section.empty() && section.title.empty()) continue;
+        if (section.empty()) continue;
         Json blocks = Json::array();
         for (const Block& block : section.blocks)
             if (!is_nothing(block)) blocks.push_back(std::visit([](const auto& one) { return json_of(one); }, block));

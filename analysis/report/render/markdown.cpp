@@ -59,8 +59,7 @@ std::string markdown_of(const Section& section, std::size_t level) {
 std::string render_markdown(const Document& document) {
     std::string text = "# " + markdown_text(document.title) + "\n\n";
     const Document shown = as_text(document);
-    for (const Section& section : shown.sections)
-        if (!section.empty()) text += markdown_of(section, 2);
+    for (const Section& section : shown.sections) text += markdown_of(section, 2);
     text.pop_back();  // one line feed ends the file
     return text;
 }

@@ -100,8 +100,7 @@ class Terminal {
 std::string render_terminal(const Document& document, std::size_t width) {
     Terminal terminal(std::max<std::size_t>(width, 40));
     const Document shown = as_text(document);
-    for (const Section& section : shown.sections)
-        if (!section.empty() || !section.title.empty()) terminal.add(section, 0);
+    for (const Section& section : shown.sections) terminal.add(section, 0);
     return std::move(terminal).text();
 }
 

@@ -81,9 +81,9 @@ Section missing_point(const SectionContext& context) {
     const Point& point = context.point();
     if (context.is_full())
         return {point_name(point), {Paragraph{fmt::format("{}: {}.", name(point.status), point.reason)}}};
-    Section section{fmt::format("{}: {}: {}", placed_name(point), name(point.status), point.reason)};
-    if (!point.verification.steps.empty()) section.blocks = section_called("checks", context).blocks;
-    return section;
+    const std::string reason = fmt::format("{}: {}: {}", placed_name(point), name(point.status), point.reason);
+    if (point.verification.steps.empty()) return {"", {Paragraph{reason}}};
+    return {reason, section_called("checks", context).blocks};
 }
 
 Section point_section(const SectionContext& context, std::span<const SectionKind> kinds) {

@@ -114,8 +114,23 @@ TEST(Document, WhatIsNothingIsNotOnAPage) {
     const Document document{"",
                             {Section{"Empty", {Paragraph{}, Chart{"none", "", BarChart{}}}}, Section{"", {Bullets{}}}}};
     const Json sections = document_json(document)["sections"];
-    ASSERT_EQ(sections.size(), 1u) << "a heading may stand alone";
-    EXPECT_TRUE(sections[0]["blocks"].empty());
+    EXPECT_TRUE(sections.empty()) << sections.dump();
+}
+
+TEST(Document, AHeadingWithNothingBelowItIsNotShown) {
+    Section holds_empty{"Holds an empty one", {Paragraph{"words"}}};
+    holds_empty.sections.push_back({"Empty below", {Paragraph{}}});
+    Section only_empty{"Only an empty one"};
+    only_empty.sections.push_back({"Empty below too"});
+    const Document document{"A document", {Section{"Empty"}, std::move(holds_empty), std::move(only_empty)}};
+    for (const std::string& text : {render_markdown(document), render_terminal(document, 100)}) {
+        EXPECT_THAT(text, HasSubstr("Holds an empty one"));
+        for (const char* title : {"Empty", "Empty below", "Only an empty one"})
+            EXPECT_THAT(text, Not(HasSubstr(std::string(title) + "\n"))) << text;
+    }
+    const Json sections = document_json(document)["sections"];
+    ASSERT_EQ(sections.size(), 1u) << sections.dump();
+    EXPECT_TRUE(sections[0]["sections"].empty());
 }
 
 TEST(Document, IsOneFile) {
