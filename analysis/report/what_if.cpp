@@ -1,8 +1,9 @@
-// The section of what-if.
+// The document of what-if.
 #include "analysis/report/what_if.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "analysis/result/point_name.h"
@@ -65,25 +66,39 @@ std::string check_text(const WhatIfCheck& check) {
                        check.error < 0 ? "too short" : "too long", check.inside ? "inside" : "outside");
 }
 
-}  // namespace
-
-Section what_if_section(const WhatIf& answer, const WhatIfCheck* check) {
+Section section_of(const CheckedWhatIf& point, const std::vector<std::string>& shared) {
+    const WhatIf& answer = point.answer;
     Section section{"What if: " + question(answer)};
     if (!answer.unavailable.empty()) {
         section.add(Paragraph{answer.unavailable, Tone::missing});
         return section;
     }
     section.add(Paragraph{headline(answer)});
-    if (check != nullptr) section.add(Paragraph{check_text(*check)});
-    section.add(Paragraph{tested_text(what_if_tested)});
+    if (point.check) section.add(Paragraph{check_text(*point.check)});
     section.add(rows_of("longest roof time there", answer.by_ceiling, true));
     section.add(Section{"By op kind", {rows_of("op kind", answer.by_op, false)}});
     section.add(Section{"By layer", {rows_of("layer", answer.by_layer, false)}});
-    section.add(Section{"Assumptions", {Bullets{answer.assumptions}}});
+    Bullets own{answer.assumptions};
+    std::erase_if(own.items, [&](const std::string& text) { return std::ranges::find(shared, text) != shared.end(); });
+    section.add(Section{"Assumptions of this point alone", {std::move(own)}});
     return section;
 }
 
-nlohmann::ordered_json what_if_json(const WhatIf& answer, const WhatIfCheck* check) {
+/// In the order of the first answer.
+std::vector<std::string> shared_assumptions(std::span<const CheckedWhatIf> points) {
+    std::optional<std::vector<std::string>> shared;
+    for (const auto& [answer, check] : points) {
+        if (!answer.unavailable.empty()) continue;
+        if (!shared) shared = answer.assumptions;
+        std::erase_if(*shared, [&assumed = answer.assumptions](const std::string& text) {
+            return std::ranges::find(assumed, text) == assumed.end();
+        });
+    }
+    return shared.value_or(std::vector<std::string>{});
+}
+
+nlohmann::ordered_json json_of(const CheckedWhatIf& point) {
+    const WhatIf& answer = point.answer;
     nlohmann::ordered_json json{{"point", point_name(*answer.point)},
                                 {"source", answer.source},
                                 {"target", answer.target},
@@ -94,12 +109,29 @@ nlohmann::ordered_json what_if_json(const WhatIf& answer, const WhatIfCheck* che
                                 {"high_ms", answer.there_ms.high},
                                 {"check", nullptr},
                                 {"tested", tested_text(what_if_tested)}};
-    if (check != nullptr)
-        json["check"] = {{"unavailable", check->unavailable},
-                         {"measured_ms", check->measured_ms},
-                         {"error", check->error},
-                         {"inside", check->inside}};
+    if (point.check)
+        json["check"] = {{"unavailable", point.check->unavailable},
+                         {"measured_ms", point.check->measured_ms},
+                         {"error", point.check->error},
+                         {"inside", point.check->inside}};
     return json;
+}
+
+}  // namespace
+
+Document what_if_document(std::span<const CheckedWhatIf> points) {
+    Document document{"What if", {}};
+    const std::vector<std::string> shared = shared_assumptions(points);
+    for (const CheckedWhatIf& point : points) document.sections.push_back(section_of(point, shared));
+    if (!shared.empty())
+        document.sections.push_back({"What this rests on", {Paragraph{tested_text(what_if_tested)}, Bullets{shared}}});
+    return document;
+}
+
+nlohmann::ordered_json what_if_json(std::span<const CheckedWhatIf> points) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const CheckedWhatIf& point : points) list.push_back(json_of(point));
+    return list;
 }
 
 }  // namespace kbench

@@ -68,19 +68,18 @@ std::string expectations(const ExplainedResult& explained, const std::string& ta
     const WhatIfMachine there = is_result ? what_if_machine(other.result) : what_if_machine(machine_at(target));
     if (const std::string why = why_not_between(source, there); !why.empty())
         throw UsageError(fmt::format("--what-if {}: {}", target, why));
-    Document document{"What if", {}};
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    std::vector<CheckedWhatIf> points;
     for (std::size_t i = 0; i < result.points.size(); ++i) {
         const Point* measured = same_point(other.result, result.points[i]);
-        const WhatIf answer = what_if(explained.of(i), source, there,
-                                      measured != nullptr ? measured->conditions.sm_clock_mhz.value : std::nullopt);
-        std::optional<WhatIfCheck> check;
-        if (measured != nullptr) check = check_what_if(answer, *measured);
-        document.sections.push_back(what_if_section(answer, check ? &*check : nullptr));
-        list.push_back(what_if_json(answer, check ? &*check : nullptr));
+        CheckedWhatIf& point = points.emplace_back();
+        point.answer = what_if(explained.of(i), source, there,
+                               measured != nullptr ? measured->conditions.sm_clock_mhz.value : std::nullopt);
+        if (measured != nullptr) point.check = check_what_if(point.answer, *measured);
     }
-    if (format == "json") return list.dump(1) + "\n";
-    return format == "html" ? render_html(document) : render_terminal(document, terminal_width().value_or(100));
+    if (format == "json") return what_if_json(points).dump(1) + "\n";
+    const Document document = what_if_document(points);
+    if (format == "html") return render_html(document);
+    return format == "md" ? render_markdown(document) : render_terminal(document, terminal_width().value_or(100));
 }
 
 }  // namespace

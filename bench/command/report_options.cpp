@@ -23,7 +23,7 @@ const OptionOf<ReportRequest> table[] = {
          r.out = text;
      }},
     {"--format", "F", "all",
-     "all files, one of them (html, md, trace), or text: the summary on stdout and no file; with --what-if text, html or json on stdout",
+     "all files, one of them (html, md, trace), or text: the summary on stdout and no file; with --what-if text, html, md or json on stdout",
      [](ReportRequest& r, const std::string& text) { r.format = word("--format", text, format_words()); }},
     {"--what-if", "MACHINE", "",
      "instead: the latency expected on a machine (`kbench list machines`, or a machine file) or on that of another result, on stdout and no file",
@@ -47,6 +47,12 @@ ParsedReport parse_report(const std::vector<std::string>& arguments) {
     if (!parsed.help.empty()) return parsed;
     if (parsed.request.format == "json" && parsed.request.what_if.empty())
         throw UsageError("--format json: is of --what-if alone; a result.json is JSON already");
+    if (!parsed.request.what_if.empty()) {
+        if (!parsed.request.out.empty())
+            throw UsageError(fmt::format(
+                "--out {}: --what-if writes to stdout and no file; end the command with > FILE", parsed.request.out));
+        if (parsed.request.format == "trace") throw UsageError("--format trace: --what-if has text, html, md or json");
+    }
     if (files.size() != 1)
         throw UsageError(
             files.empty() ? "no RESULT: name a result.json or the directory that holds one, as in `kbench report FILE`"

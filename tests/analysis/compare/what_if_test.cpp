@@ -273,7 +273,8 @@ TEST_F(WhatIfTest, EveryAnswerSaysHowFarItWasTested) {
         "Tested on fewer SMs of one GPU alone (docs/machines.md): of 12 expectations 9 had the measurement in their interval, and errors were -11 to +7 %. No other architecture was tested.");
     add_compute();
     ask(measured("there", here_roofs));
-    EXPECT_THAT(render_terminal({"", {what_if_section(answer_)}}, 400), HasSubstr(tested_text(what_if_tested)));
+    const std::vector<CheckedWhatIf> points = {{answer_, {}}};
+    EXPECT_THAT(render_terminal(what_if_document(points), 400), HasSubstr(tested_text(what_if_tested)));
 }
 
 TEST_F(WhatIfTest, OtherProgramsGetTheSameFigures) {
@@ -282,13 +283,17 @@ TEST_F(WhatIfTest, OtherProgramsGetTheSameFigures) {
     Point other = point_;
     other.end_to_end->latency.summary_ms = summarise(std::vector<double>(9, 0.025));
     const WhatIfCheck check = check_what_if(answer_, other);
-    const auto json = what_if_json(answer_, &check);
+    const auto json_of = [](const WhatIf& answer, std::optional<WhatIfCheck> checked = std::nullopt) {
+        const std::vector<CheckedWhatIf> points = {{answer, std::move(checked)}};
+        return what_if_json(points).at(0);
+    };
+    const auto json = json_of(answer_, check);
     EXPECT_EQ(json["target"], "there");
     EXPECT_NEAR(json["expected_ms"], 0.020, 1e-9);
     EXPECT_NEAR(json["check"]["error"], -0.2, 1e-9);
     EXPECT_EQ(json["check"]["inside"], false);
-    EXPECT_TRUE(what_if_json(answer_)["check"].is_null());
-    EXPECT_THAT(what_if_json(ask(measured("x", {})))["unavailable"], HasSubstr("no roofs"));
+    EXPECT_TRUE(json_of(answer_)["check"].is_null());
+    EXPECT_THAT(json_of(ask(measured("x", {})))["unavailable"], HasSubstr("no roofs"));
 }
 
 TEST_F(WhatIfTest, APrecisionWithoutAUnitThereIsUnavailable) {
@@ -415,17 +420,43 @@ TEST_F(WhatIfTest, TheTextSaysWhatIsExpectedAndWhatItRestsOn) {
     add_copy();
     ask(what_if_machine(machine("a100-sxm4-80gb")));
     Point other = point_;
-    const WhatIfCheck check = check_what_if(answer_, other);
-    const Document document{"What if", {what_if_section(answer_, &check)}};
+    const std::vector<CheckedWhatIf> points = {{answer_, check_what_if(answer_, other)}};
+    const Document document = what_if_document(points);
     expect_golden("what_if.txt", render_terminal(document, 100));
     expect_golden("what_if.md", render_markdown(document));
+}
+
+/// How often `part` stands in `text`.
+std::size_t count_in(const std::string& text, std::string_view part) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+    return count;
+}
+
+TEST_F(WhatIfTest, WhatAllPointsAssumeIsSaidOnce) {
+    add_compute();
+    const WhatIfMachine there =
+        measured("there", {{"dram_read", dram}, {"fp16_tensor", tensor}, {"fp32_plain", plain}});
+    const WhatIf answer = ask(there);
+    WhatIf of_clocks = answer;
+    of_clocks.assumptions.push_back("The SMs ran at other clocks.");
+    WhatIf unavailable = answer;
+    unavailable.unavailable = "its steps have no times";
+    unavailable.assumptions.clear();
+    const std::vector<CheckedWhatIf> points = {{answer, {}}, {of_clocks, {}}, {unavailable, {}}};
+    const std::string text = render_terminal(what_if_document(points), 1000);
+    for (const std::string& assumption : answer.assumptions) EXPECT_EQ(count_in(text, assumption), 1u) << text;
+    EXPECT_EQ(count_in(text, tested_text(what_if_tested)), 1u);
+    EXPECT_EQ(count_in(text, "The SMs ran at other clocks."), 1u);
+    EXPECT_EQ(count_in(text, "Assumptions of this point alone"), 1u);
 }
 
 TEST_F(WhatIfTest, TheTextOfWhatIsUnavailableIsTheReason) {
     add_compute();
     point_.set("model", "<b>\nx");
     ask(measured("x", {}));
-    const Document document{"What if", {what_if_section(answer_)}};
+    const std::vector<CheckedWhatIf> points = {{answer_, {}}};
+    const Document document = what_if_document(points);
     EXPECT_EQ(render_terminal(document, 200),
               "What if: <b> x at batch 1, sequence length 128, fp16: x instead of here\n"
               "  Unavailable: x has no roofs: the result has no ceilings.\n");

@@ -60,6 +60,16 @@ TEST_F(ReportCommand, TextGoesToStandardOutputAlone) {
     EXPECT_FALSE(std::filesystem::exists(directory_ / "run/report.html"));
 }
 
+TEST_F(ReportCommand, WhatIfIsToldInEachFormatThatItOffers) {
+    const std::string result = directory_.write("run/result.json", example_).string();
+    for (const auto& [format, start] :
+         {std::pair{"text", "What if: "}, {"md", "# What if"}, {"html", "<!doctype"}, {"json", "[\n"}}) {
+        testing::internal::CaptureStdout();
+        report({result, "--what-if", "a100-sxm4-80gb", "--format", format});
+        EXPECT_THAT(testing::internal::GetCapturedStdout(), StartsWith(start)) << format;
+    }
+}
+
 TEST_F(ReportCommand, RefusesWhatIsNoResultInOneLine) {
     EXPECT_NE(refusal(""), "accepted");
     for (const double share : {0.1, 0.5, 0.99})
@@ -92,6 +102,9 @@ TEST_F(ReportCommand, RefusesWhatItCannotDo) {
     EXPECT_THAT(refused({"a.json", "--format", "json"}), HasSubstr("of --what-if alone"));
     const std::string result = directory_.write("run/result.json", example_).string();
     EXPECT_THAT(refused({result, "--out", result}), HasSubstr("--out"));
+    EXPECT_THAT(refused({result, "--what-if", "a100-sxm4-80gb", "--out", (directory_ / "out").string()}),
+                HasSubstr("--what-if writes to stdout and no file"));
+    EXPECT_THAT(refused({result, "--what-if", "a100-sxm4-80gb", "--format", "trace"}), HasSubstr("--format trace"));
 }
 
 TEST(ReportOptions, TheReferenceInDocsIsTheTable) {
