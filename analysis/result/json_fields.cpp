@@ -81,23 +81,33 @@ void read_object(const Object& object, void* value, const Json& json, const Path
         }
     }
     if (json.size() == known) return;
-    for (auto item = json.begin(); item != json.end(); ++item)
-        if (std::ranges::none_of(object.list, [&](const Field& field) { return find(field) == item; }))
-            throw UsageError(
-                fmt::format("{}: {}: not a field of {}", path.document, path.field(item.key()).text(), result_schema));
+    for (auto item = json.begin(); item != json.end(); ++item) {
+        if (std::ranges::any_of(object.list, [&](const Field& field) { return find(field) == item; })) continue;
+        const auto today = std::ranges::find(object.list, std::string_view(item.key()),
+                                             [](const Field& field) { return field.rule.was; });
+        throw UsageError(fmt::format("{}: {}: {}", path.document, path.field(item.key()).text(),
+                                     today == object.list.end()
+                                         ? fmt::format("not a field of {}", result_schema)
+                                         : fmt::format("the older name of {}, which is there too", today->name)));
+    }
 }
 
 double read_number(const Json& json, const Path& path, const Rule& rule) {
     if (rule.null_if_not_finite && json.is_null()) return std::numeric_limits<double>::quiet_NaN();
     expect(json.is_number(), path, rule.null_if_not_finite ? "a number or null" : "a number", json);
-    return json.get<double>();
+    const auto number = json.get<double>();
+    if (rule.above && number <= *rule.above) fail(path, fmt::format("a number above {}", *rule.above), json.dump());
+    if (rule.least && number < *rule.least) fail(path, fmt::format("a number from {}", *rule.least), json.dump());
+    return number;
 }
 
 std::uint64_t read_integer(const Json& json, const Path& path, std::int64_t least, std::uint64_t most) {
     expect(json.is_number_integer(), path, "an integer", json);
     const auto bits = json.get<std::uint64_t>();
     const bool is_negative = !json.is_number_unsigned() && json.get<std::int64_t>() < 0;
-    if (is_negative ? json.get<std::int64_t>() < least : bits > most)
+    const bool is_low =
+        is_negative ? json.get<std::int64_t>() < least : least > 0 && bits < static_cast<std::uint64_t>(least);
+    if (is_low || (!is_negative && bits > most))
         fail(path, fmt::format("an integer from {} to {}", least, most), json.dump());
     return bits;
 }

@@ -45,7 +45,7 @@ struct Rule {
     std::string_view was = {};  ///< its name in older files
     double most = 0;            ///< a roof above that is refused; 0: it is no roof
 
-    /// The schema alone has these: whole numbers are not negative where nothing else is said.
+    /// Whole numbers are not negative where nothing else is said.
     std::optional<int> least = {}, above = {};
     bool not_empty = false;
     std::span<const std::string_view> words = {};  ///< all that a text may be
@@ -209,7 +209,7 @@ void read(T& value, const Json& json, const Path& path, const Rule& rule) {
         value = static_cast<T>(read_word(json, path, names<T>));
     } else if constexpr (std::is_integral_v<T>) {
         using Limits = std::numeric_limits<T>;
-        value = static_cast<T>(read_integer(json, path, Limits::min(), Limits::max()));
+        value = static_cast<T>(read_integer(json, path, rule.least.value_or(0), Limits::max()));
     } else {
         read_object(object<T>, &value, json, path);
     }

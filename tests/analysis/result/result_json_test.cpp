@@ -118,10 +118,9 @@ TEST(ParseResult, NamesTheFieldThatIsWrong) {
               "old.json: points[0].batch: expected an integer, found a string");
     EXPECT_EQ(parse_error_with("/points/0/batch", 1.5), "old.json: points[0].batch: expected an integer, found 1.5");
     EXPECT_EQ(parse_error_with("/points/1/steps/2/time_us/n", -3),
-              "old.json: points[1].steps[2].time_us.n: expected an integer from 0 to 18446744073709551615, found -3");
-    EXPECT_EQ(
-        parse_error_with("/environment/host/sockets", 3000000000),
-        "old.json: environment.host.sockets: expected an integer from -2147483648 to 2147483647, found 3000000000");
+              "old.json: points[1].steps[2].time_us.n: expected an integer from 1 to 18446744073709551615, found -3");
+    EXPECT_EQ(parse_error_with("/environment/host/sockets", 3000000000),
+              "old.json: environment.host.sockets: expected an integer from 0 to 2147483647, found 3000000000");
     EXPECT_EQ(parse_error_with("/points/0/end_to_end/latency/samples_ms/3", nullptr),
               "old.json: points[0].end_to_end.latency.samples_ms[3]: expected a number, found null");
     EXPECT_EQ(parse_error_with("/points/0/precision", "fp8"),
@@ -174,12 +173,29 @@ TEST(ParseResult, TakesAFieldByTheNameThatItHadBefore) {
         Json& object = json[Json::json_pointer(at)];
         const Json value = object.at(now);
         object[before] = value;
-        EXPECT_THAT(parse_error(json.dump()), EndsWith(fmt::format("{}: not a field of kbench.result/6", before)))
-            << "both names";
+        EXPECT_THAT(parse_error(json.dump()),
+                    EndsWith(fmt::format("{}: the older name of {}, which is there too", before, now)));
         object.erase(now);
         EXPECT_EQ(parse_error(json.dump()), "accepted");
     }
     EXPECT_EQ(to_json(parse_result(json.dump(), "old.json")).dump(), to_json(result).dump());
+}
+
+TEST(ParseResult, RefusesNumbersBelowWhatTheSchemaAllows) {
+    for (const auto& [at, value, expected] :
+         {std::tuple{"/points/0/compulsory_bytes", Json(-1),
+                     "points[0].compulsory_bytes: expected a number from 0, found -1"},
+          std::tuple{"/points/0/padding_flops", Json(-0.5),
+                     "points[0].padding_flops: expected a number from 0, found -0.5"},
+          std::tuple{"/environment/host/cpu_quota", Json(0),
+                     "environment.host.cpu_quota: expected a number above 0, found 0"},
+          std::tuple{"/points/0/steps/0/index", Json(-1), "points[0].steps[0].index: expected an integer from 0 to"},
+          std::tuple{"/points/0/steps/0/time_steps", Json(1),
+                     "points[0].steps[0].time_steps: expected an integer from 2 to"}}) {
+        Json json = to_json(example::short_result());
+        json[Json::json_pointer(at)] = value;
+        EXPECT_THAT(parse_error(json.dump()), HasSubstr(expected));
+    }
 }
 
 /// Older results have counters under names that said something else.
