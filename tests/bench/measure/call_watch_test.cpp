@@ -58,8 +58,16 @@ constexpr WatchOptions quick{.look_s = 0.02, .notice_s = 0.1, .patience_s = 0.2}
     for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
-TEST(StuckCall, OneSignalEndsTheProcessAndNamesIt) {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
+/// A shell starts its background jobs with SIGINT ignored, and what is ignored stays so.
+class StuckCall : public testing::Test {
+  protected:
+    StuckCall() {
+        GTEST_FLAG_SET(death_test_style, "threadsafe");
+        for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+    }
+};
+
+TEST_F(StuckCall, OneSignalEndsTheProcessAndNamesIt) {
     EXPECT_EXIT(
         {
             const StopSignals signals(quick);
@@ -78,8 +86,7 @@ TEST(StuckCall, OneSignalEndsTheProcessAndNamesIt) {
         testing::KilledBySignal(SIGINT), "kbench: stopped by SIGINT\n");
 }
 
-TEST(StuckCall, IsNamedWithoutASignal) {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
+TEST_F(StuckCall, IsNamedWithoutASignal) {
     EXPECT_EXIT(
         {
             const StopSignals signals(quick);
@@ -90,8 +97,7 @@ TEST(StuckCall, IsNamedWithoutASignal) {
         testing::ExitedWithCode(3), "kbench: gemm m1n1k1 of h.0 by blas has not returned for 0.1.*; SIGTERM");
 }
 
-TEST(StuckCall, WhoeverKnowsOfTheSignalHasTime) {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
+TEST_F(StuckCall, WhoeverKnowsOfTheSignalHasTime) {
     EXPECT_EXIT(
         {
             const StopSignals signals(quick);
@@ -109,6 +115,18 @@ TEST(StuckCall, WhoeverKnowsOfTheSignalHasTime) {
             std::_Exit(5);
         },
         testing::ExitedWithCode(5), "");
+}
+
+TEST_F(StuckCall, ASignalThatIsIgnoredStaysIgnored) {
+    EXPECT_EXIT(
+        {
+            std::signal(SIGINT, SIG_IGN);
+            const StopSignals signals(quick);
+            std::raise(SIGINT);
+            std::this_thread::sleep_for(std::chrono::milliseconds(400));
+            std::_Exit(StopSignals::asked() == 0 ? 6 : 7);
+        },
+        testing::ExitedWithCode(6), "");
 }
 
 TEST(CurrentCall, IsThereWhileItLasts) {
