@@ -1,6 +1,7 @@
 // Cores, pinning and CPU facts from Linux: affinity masks, /sys/devices/system/cpu and /proc/cpuinfo.
 #include "cpu/threads.h"
 
+#include <dlfcn.h>
 #include <omp.h>
 #include <sched.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <set>
 #include <sstream>
+#include <type_traits>
 
 namespace kbench::cpu {
 namespace {
@@ -42,16 +44,43 @@ std::string first_line(const std::string& path) {
 
 std::string cpu_directory(int cpu) { return "/sys/devices/system/cpu/cpu" + std::to_string(cpu); }
 
+/// How an OpenMP library tells its places.
+struct OpenMpPlaces {
+    int (*count)();
+    int (*size)(int place);
+    void (*cpus)(int place, int* cpus);
+};
+
+/// GNU's OpenMP, null pointers where the process has none. OpenBLAS and oneDNN bring it into programs that clang
+/// builds, and it binds the main thread before LLVM's OpenMP looks, which then knows of that one place alone.
+OpenMpPlaces places_of_gnu() {
+    void* const library = dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) return {};
+    const auto find = [library](auto& function, const char* name) {
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    };
+    OpenMpPlaces places{};
+    find(places.count, "omp_get_num_places");
+    find(places.size, "omp_get_place_num_procs");
+    find(places.cpus, "omp_get_place_proc_ids");
+    dlclose(library);  // it stays loaded
+    return places;
+}
+
 /// Adds OpenMP's places to the mask. With OMP_PROC_BIND or OMP_PLACES, OpenMP binds the main thread to one place before
 /// main starts; its mask is then only a part of what the process may use, and the places are the whole. LLVM's OpenMP
 /// has places without either variable, taken from the mask at its start.
 void add_places(CpuMask& mask) {
     if (omp_get_proc_bind() == omp_proc_bind_false) return;
-    for (int place = 0; place < omp_get_num_places(); ++place) {
-        std::vector<int> cpus(static_cast<std::size_t>(omp_get_place_num_procs(place)));
-        omp_get_place_proc_ids(place, cpus.data());
-        for (const int cpu : cpus)
-            if (cpu >= 0 && cpu < CpuMask::cpus) mask.add(cpu);
+    const OpenMpPlaces own{omp_get_num_places, omp_get_place_num_procs, omp_get_place_proc_ids};
+    for (const OpenMpPlaces& places : {own, places_of_gnu()}) {
+        const int count = places.count && places.size && places.cpus ? places.count() : 0;
+        for (int place = 0; place < count; ++place) {
+            std::vector<int> cpus(static_cast<std::size_t>(places.size(place)));
+            places.cpus(place, cpus.data());
+            for (const int cpu : cpus)
+                if (cpu >= 0 && cpu < CpuMask::cpus) mask.add(cpu);
+        }
     }
 }
 
