@@ -557,9 +557,9 @@ TEST_F(Session, AnotherRepetitionAddsToThePoint) {
     std::map<std::string, std::size_t> planned;
     for (const MicroCase& one : {first, other, first}) {
         session_->measure(one, [&] {
-            const std::size_t samples = session_->planned_samples(1);
-            EXPECT_EQ(planned.emplace(one.name(), samples).first->second, samples) << "repetitions are of one length";
-            session_->sample(5);
+            const std::size_t runs = session_->planned_runs(1);
+            EXPECT_EQ(planned.emplace(one.name(), runs).first->second, runs) << "repetitions are of one length";
+            session_->sample(5 * session_->runs_a_sample());
         });
     }
     ASSERT_EQ(result_.points.size(), 2u);
