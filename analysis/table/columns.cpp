@@ -28,8 +28,9 @@ std::span<const Column> columns() {
     using namespace column;
     static const std::vector<Column> list = [] {
         std::vector<Column> all;
-        for (const Entries& part : {pyprof_columns(), point_columns(), sweep_columns(), step_columns(), time_columns(),
-                                    kernel_columns(), executed_columns(), memory_columns(), counter_columns()})
+        for (const Entries& part :
+             {pyprof_columns(), point_columns(), sweep_columns(), step_columns(), time_columns(), cause_columns(),
+              kernel_columns(), executed_columns(), memory_columns(), counter_columns()})
             std::ranges::transform(part, std::back_inserter(all), column_of);
         // The numbers of ops are text, but none of them may be lost.
         std::ranges::find(all, "seq", &Column::name)->shortens = false;

@@ -160,5 +160,7 @@ Column column_of(const Entry& entry);
 Entries pyprof_columns(), point_columns(), sweep_columns(), step_columns();
 /// columns_figures.cpp: how it was.
 Entries time_columns(), kernel_columns(), executed_columns(), memory_columns(), counter_columns();
+/// columns_causes.cpp: why it took that long.
+Entries cause_columns();
 
 }  // namespace kbench::column

@@ -405,6 +405,42 @@ TEST(Columns, OfAWholePointSayHowItStandsToTheRoofs) {
         EXPECT_EQ(parts.columns[column].value(parts.rows.front()), Value(NoValue::na)) << "a part of a point";
 }
 
+TEST(Columns, ByCauseAddUpToTheLatencyAndOpsToTheirSteps) {
+    const ResultFile file{"result.json", example::profiled_result()};
+    TableQuery query;
+    query.columns = {"useful_us", "clock_us",      "main_loop_us", "fixed_us",       "uneven_us",  "extra_us",
+                     "gaps_us",   "dependency_us", "latency_ms",   "unexplained_us", "misfit_pct", "undecided_pct"};
+    const auto table_by = [&](std::string_view level) {
+        query.level = &find_level(level);
+        return query_table({&file, 1}, query);
+    };
+    const auto column_sum = [&](const QueriedTable& table, std::size_t column) {
+        double sum = 0;
+        for (const TableRow& row : table.rows)
+            if (row.point_index == 0) sum += std::get<double>(table.columns[column].value(row));
+        return sum;
+    };
+    const QueriedTable points = table_by("point"), ops = table_by("op"), steps = table_by("step");
+    double all_us = 0;
+    for (std::size_t column = 0; column < 10; ++column) {
+        if (query.columns[column] == "latency_ms") continue;
+        all_us += std::get<double>(points.columns[column].value(points.rows[0]));
+        EXPECT_NEAR(column_sum(ops, column), column_sum(steps, column), 1e-6) << query.columns[column];
+    }
+    EXPECT_NEAR(all_us, file.result.points[0].end_to_end->latency.summary_ms.median * 1e3, 1e-6);
+    EXPECT_GT(column_sum(steps, 0), 0) << "useful work";
+    const Causes causes = explain(file.result, file.result.points[0]).causes;
+    EXPECT_EQ(points.columns[10].value(points.rows[0]), Value(100 * causes.whole.misfit_share()));
+    EXPECT_EQ(ops.columns[10].value(ops.rows[0]), Value(NoValue::na)) << "a part of a point";
+    EXPECT_FALSE(explain(file.result, file.result.points[0]).concludes());
+    EXPECT_EQ(points.columns[11].value(points.rows[0]), Value(NoValue::na)) << "nothing is decided without ground";
+    const QueriedTable kernels = table_by("kernel");
+    for (const TableRow& row : kernels.rows)
+        if (row.kernel != nullptr) {
+            EXPECT_EQ(kernels.columns[0].value(row), Value(NoValue::na)) << "causes are those of steps";
+        }
+}
+
 TEST(PointRoofs, AreTheDemandOverTheTimeAndItsLargestPart) {
     TimeBreakdown breakdown;
     EXPECT_FALSE(roof_share(breakdown)) << "nothing was timed";
