@@ -12,7 +12,7 @@
 namespace kbench::column {
 namespace {
 
-/// Of a row of a whole point that was timed; null for others.
+/// The explanation that a row of a whole timed point shows; null for other rows.
 const Explanation* explanation_of_whole(Row row) {
     if (row.explanation == nullptr || row.kernel != nullptr || row.steps.empty()) return nullptr;
     if (row.steps.size() != row.point->steps.size()) return nullptr;
