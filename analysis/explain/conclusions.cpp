@@ -13,14 +13,15 @@ namespace {
 
 std::string starved_of_cpu(const Point& point, const TimeBreakdown&) { return starvation(point); }
 
+/// Fewer independent samples show neither the median nor how far off it is; an interval needs as many.
 std::string few_samples(const Point& point, const TimeBreakdown&) {
     const Summary& ms = point.end_to_end->latency.summary_ms;
     const double independent = independent_samples(*point.end_to_end);
     if (independent >= fewest_independent) return "";
+    const double whole = std::floor(independent);  // 9.6 are not the ten that are needed
     const std::string of =
         independent < static_cast<double>(ms.n)
-            ? fmt::format("of {} samples {:.0f} {} independent", ms.n, independent,
-                          std::lround(independent) == 1 ? "is" : "are")
+            ? fmt::format("of {} samples {:.0f} {} independent", ms.n, whole, whole == 1 ? "is" : "are")
             : fmt::format("there {} {} sample{}", ms.n == 1 ? "is" : "are", ms.n, ms.n == 1 ? "" : "s");
     return fmt::format("{}, and {:.0f} independent ones are needed", of, fewest_independent);
 }

@@ -8,6 +8,7 @@
 
 #include "analysis/explain/time_breakdown.h"
 #include "analysis/explain/verdict.h"
+#include "analysis/result/correlation.h"
 #include "kbench/result.h"
 
 namespace kbench {
@@ -16,9 +17,6 @@ namespace kbench {
 /// breakdown should close to (closing_tolerance); as the limit of a verdict it took the verdict from most of the CPU
 /// studies under results/, whose verdicts hold in runs that close.
 inline constexpr double most_unexplained = 0.10;
-/// Fewer independent samples show neither the median nor how far off it is; an interval needs as many.
-inline constexpr double fewest_independent = 10;
-
 /// Samples of the latency that count as independent: all of them in files of before version 6, whose sampler did not
 /// look at it.
 double independent_samples(const EndToEnd& times);

@@ -38,8 +38,8 @@ const Object object<Summary> = Object(
     Field("independent", &Summary::independent, {.since = 6, .least = 0},
           "Independent samples that would tell as much about the median, at most n; 0: not recorded"),
     Field("ci_low", &Summary::ci_low,
-          "Lower end of the median's 95 % confidence interval; min when fewer than ten samples are independent"),
-    Field("ci_high", &Summary::ci_high, "Upper end of it; max when fewer than ten samples are independent"));
+          "Lower end of the median's 95 % confidence interval; min when too few samples are independent for one"),
+    Field("ci_high", &Summary::ci_high, "Upper end of it; max when too few samples are independent"));
 
 template <>
 const Object object<Timing> = Object("timing", "Raw samples and their summary",

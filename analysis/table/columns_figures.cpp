@@ -117,7 +117,7 @@ Entries time_columns() {
         {"event_p25_us", "event p25 us", "us", 3, sample(&Summary::p25), "its 25th percentile; na for several steps"},
         {"event_p75_us", "event p75 us", "us", 3, sample(&Summary::p75), "its 75th percentile; na for several steps"},
         {"event_low_us", "event CI low us", "us", 3, sample(&Summary::ci_low),
-         "lower end of its 95 % interval, the least sample where fewer than ten are independent; na for several steps"},
+         "lower end of its 95 % interval, the least sample where too few are independent; na for several steps"},
         {"event_high_us", "event CI high us", "us", 3, sample(&Summary::ci_high),
          "its upper end, else the largest sample; na for several steps"},
         {"n", "", "", 0, samples_of, "samples of the step run; of a kernel, recorded forwards"},

@@ -161,7 +161,7 @@ Entries sweep_columns() {
     return {
         {"latency_ms", "latency ms", "ms", 4, latency(&Summary::median), "the point's time end to end, median"},
         {"latency_low_ms", "CI low ms", "ms", 4, latency(&Summary::ci_low),
-         "lower end of the median's 95 % interval; the least sample where fewer than ten are independent"},
+         "lower end of the median's 95 % interval; the least sample where too few are independent"},
         {"latency_high_ms", "CI high ms", "ms", 4, latency(&Summary::ci_high),
          "its upper end; else the largest sample"},
         {"tokens_per_s", "tokens/s", "1/s", 0, of_latency(&EndToEnd::tokens_per_s),

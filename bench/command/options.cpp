@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "analysis/result/correlation.h"
 #include "bench/command/option_values.h"
 #include "bench/command/output.h"
 #include "bench/plan/data/checkpoint_files.h"
@@ -309,7 +310,7 @@ void resolve(RunRequest& request) {
         request.run.sampler.warm_up_s = 0.1;
         request.run.sampler.min_time_s = 0.1;
         request.run.sampler.min_samples = 3;
-        request.run.sampler.min_independent = 10;
+        request.run.sampler.min_independent = fewest_independent;
         if (!request.time_budget_given) request.run.sampler.time_budget_s = 1;
         request.run.step_runs = std::min(1, request.run.step_runs);
         request.run.activity_warm_up_s = 0;

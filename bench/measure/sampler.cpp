@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "analysis/explain/conclusions.h"
+#include "bench/measure/sampler_clock.h"
 #include "kbench/statistics.h"
 
 namespace kbench {
@@ -69,17 +69,14 @@ class Samples {
     std::size_t counts_[4] = {};
 };
 
-using Clock = std::chrono::steady_clock;
-
-double elapsed_s(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 /// Warms up. Gives how long the last chunk took, and how many samples it has.
-std::pair<double, std::size_t> warm_up(const std::function<std::vector<double>()>& chunk, double for_s) {
-    const auto start = Clock::now();
+std::pair<double, std::size_t> warm_up(const std::function<std::vector<double>()>& chunk, double for_s,
+                                       const std::function<double()>& now_s) {
+    const double start = now_s();
     for (;;) {
-        const auto began = Clock::now();
+        const double began = now_s();
         const std::size_t samples = chunk().size();
-        if (elapsed_s(start) >= for_s) return {elapsed_s(began), samples};
+        if (const double ended = now_s(); ended - start >= for_s) return {ended - began, samples};
     }
 }
 
@@ -94,18 +91,26 @@ bool goes_on(Samples& samples, std::size_t kept, std::size_t chunks, double afte
     return options.time_budget_s > options.trial_budget_s && kept < fewest_slow_samples && chunks < most_slow_chunks;
 }
 
-/// Whether to go on for another time budget, as no conclusion is drawn from so few samples.
+/// Whether to go on for another time budget, as no conclusion is drawn without an interval.
 bool too_few_independent(Samples& samples, double after_s, const SamplerOptions& options) {
     return options.time_budget_s > options.trial_budget_s && after_s <= patience * options.time_budget_s &&
            samples.count(Fate::kept) < options.max_samples && samples.count(Fate::throttled) == 0 &&
-           samples.known().independent < fewest_independent;
+           !samples.known().has_interval();
 }
 
 }  // namespace
 
 Sampled sample(const std::function<std::vector<double>()>& chunk, const SamplerOptions& options,
                const std::function<bool()>& throttled, const WindowCalls& window) {
-    const auto [chunk_s, samples_a_chunk] = warm_up(chunk, options.warm_up_s);
+    return sample_by_clock(chunk, options, throttled, window, [] {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    });
+}
+
+Sampled sample_by_clock(const std::function<std::vector<double>()>& chunk, const SamplerOptions& options,
+                        const std::function<bool()>& throttled, const WindowCalls& window,
+                        const std::function<double()>& now_s) {
+    const auto [chunk_s, samples_a_chunk] = warm_up(chunk, options.warm_up_s, now_s);
     const double fewest = static_cast<double>(std::min(fewest_slow_samples, options.max_samples));
     const double one_s = chunk_s / static_cast<double>(std::max<std::size_t>(1, samples_a_chunk));
     if (options.time_budget_s > options.trial_budget_s && fewest * one_s > options.time_budget_s)
@@ -118,16 +123,16 @@ Sampled sample(const std::function<std::vector<double>()>& chunk, const SamplerO
             samples.settle(*starved ? Fate::starved : Fate::kept);
     };
     window.begin();
-    const auto start = Clock::now();
+    const auto elapsed_s = [&now_s, start = now_s()] { return now_s() - start; };
     for (;;) {
         const bool before = throttled();
-        const double chunk_began = elapsed_s(start);
+        const double chunk_began = elapsed_s();
         const std::vector<double> times = chunk();
-        const double chunk_ended = elapsed_s(start);
+        const double chunk_ended = elapsed_s();
         samples.add(times, chunk_began, chunk_ended, before || throttled() ? Fate::throttled : Fate::pending);
         ++chunks;
         settle(false);
-        const double elapsed = elapsed_s(start);
+        const double elapsed = elapsed_s();
         const std::size_t kept = samples.count(Fate::kept);
         if (samples.count(Fate::pending) == 0 && kept >= next_look && elapsed >= options.min_time_s) {
             const Summary known = samples.known();
@@ -143,7 +148,7 @@ Sampled sample(const std::function<std::vector<double>()>& chunk, const SamplerO
         if (!too_few_independent(samples, elapsed, options)) break;
         go_on_to = std::min(options.max_samples, at_most + at_most / 4);  // a look takes as long as a short forward
     }
-    const double window_s = elapsed_s(start);
+    const double window_s = elapsed_s();
     window.end();
     Sampled sampled;
     sampled.timed_share = samples.sum_s() / window_s;

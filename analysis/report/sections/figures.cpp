@@ -45,8 +45,8 @@ Fact fact_of(std::string_view name, const Timing& timing) {
                                      ? fmt::format(", 95 % interval {} to {}", show(ms.ci_low), show(ms.ci_high))
                                      : std::string(": too few for an interval");
     return {std::string(name), fmt::format("{} {}", show(ms.median), show.unit()),
-            fmt::format("measured, median of {} samples, {:.0f} independent{}; mean {}", ms.n, ms.independent, interval,
-                        show(ms.mean))};
+            fmt::format("measured, median of {} samples, {:.0f} independent{}; mean {}", ms.n,
+                        std::floor(ms.independent), interval, show(ms.mean))};
 }
 
 Rows latency_rows(const Point& point) {
@@ -59,7 +59,7 @@ Rows latency_rows(const Point& point) {
         rows.rows.push_back({std::string(name), std::string(show.unit()), show(ms.median),
                              ms.has_interval() ? fmt::format("[{}, {}]", show(ms.ci_low), show(ms.ci_high)) : "-",
                              show(ms.min), show(ms.mean), show(ms.p90), show(ms.p95), show(ms.p99), show(ms.max),
-                             std::to_string(ms.n), fmt::format("{:.0f}", ms.independent)});
+                             std::to_string(ms.n), fmt::format("{:.0f}", std::floor(ms.independent))});
     };
     const EndToEnd& times = *point.end_to_end;
     add(point.backend() == "cuda" ? "CUDA graph" : timed_words(point).short_name, times.latency);
@@ -73,7 +73,7 @@ std::string not_converged(const EndToEnd& times) {
     const double ci = times.latency.summary_ms.relative_ci();
     const std::string reached = std::isfinite(ci) ? fmt::format("the median's interval was still +-{:.2f} %", 100 * ci)
                                                   : fmt::format("too few independent samples, {:.0f}, for an interval",
-                                                                times.latency.summary_ms.independent);
+                                                                std::floor(times.latency.summary_ms.independent));
     return fmt::format("Not converged: {} when the time budget ended.", reached);
 }
 

@@ -58,6 +58,8 @@ TEST(Conclusions, NeedTenIndependentSamples) {
     EXPECT_THAT(missing(result), ElementsAre(HasSubstr("of 630 samples 9 are independent")));
     ms.independent = 10;
     EXPECT_THAT(missing(result), IsEmpty());
+    ms.independent = 9.9;
+    EXPECT_THAT(missing(result), ElementsAre(HasSubstr("of 630 samples 9 are independent")));
 }
 
 TEST(Conclusions, NeedABreakdownThatExplainsNineTenths) {

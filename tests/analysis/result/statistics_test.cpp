@@ -6,10 +6,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "analysis/result/correlation.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -54,9 +60,11 @@ TEST(Statistics, IntervalCoversTheTrueMedianOfSkewedSamples) {
             shown += summary.has_interval();
             covered += summary.has_interval() && summary.ci_low <= 1 && 1 <= summary.ci_high;
         }
-        EXPECT_GE(shown, trials * (n < 100 ? 80 : 99) / 100) << "n " << n;
+        EXPECT_GE(shown, trials * (n < 40 ? 55 : n < 100 ? 85 : 99) / 100) << "n " << n;
         EXPECT_GE(covered, shown * 93 / 100) << "n " << n;
-        EXPECT_LE(covered, shown * 99 / 100) << "n " << n << ": wider than it need be";
+        if (n >= 100) {
+            EXPECT_LE(covered, shown * 99 / 100) << "n " << n << ": wider than it need be";
+        }
     }
 }
 
@@ -64,7 +72,7 @@ TEST(Statistics, IntervalCoversTheTrueMedianOfSamplesThatResembleTheirNeighbours
     std::mt19937_64 random(20261122);
     constexpr int trials = 1000;
     for (const double rho : {0.5, 0.9, 0.98}) {
-        const double independent = 20, n = independent * (1 + rho) / (1 - rho);
+        const double independent = 40, n = independent * (1 + rho) / (1 - rho);
         int covered = 0, shown = 0;
         for (int trial = 0; trial < trials; ++trial) {
             const Summary summary = summarise(series(static_cast<std::size_t>(n), rho, random));
@@ -74,6 +82,36 @@ TEST(Statistics, IntervalCoversTheTrueMedianOfSamplesThatResembleTheirNeighbours
         EXPECT_GE(shown, trials * 90 / 100) << "rho " << rho;
         EXPECT_GE(covered, shown * 91 / 100) << "rho " << rho;
         EXPECT_LE(covered, shown * 99 / 100) << "rho " << rho;
+    }
+}
+
+/// Series that end wherever a budget does. Those that look less correlated than they are pass a screen more easily, so
+/// the intervals that are shown are held to their promise, and not all that could be computed.
+TEST(Statistics, IntervalsThatAreShownCoverTheTrueMedianHoweverFewSamplesThereAre) {
+    constexpr int trials = 500;
+    std::mt19937_64 random(20261126);
+    for (const double rho : {0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.97}) {
+        int of_all = 0, shown_of_all = 0;
+        for (const std::size_t n : {12, 16, 20, 30, 50, 80, 120, 200, 400, 800, 1600, 3200}) {
+            int covered = 0, shown = 0;
+            for (int trial = 0; trial < trials; ++trial) {
+                const Summary summary = summarise(series(n, rho, random));
+                shown += summary.has_interval();
+                covered += summary.has_interval() && summary.ci_low <= 100 && 100 <= summary.ci_high;
+            }
+            EXPECT_LE(shown - covered, trials * 5 / 100) << "rho " << rho << ", n " << n;
+            if (shown >= trials / 4) {
+                EXPECT_GE(covered, shown * 90 / 100) << "rho " << rho << ", n " << n;
+            }
+            if (rho == 0 && n >= 50) {
+                EXPECT_GE(shown, trials * 90 / 100) << "n " << n;
+            }
+            of_all += covered;
+            shown_of_all += shown;
+        }
+        const double coverage = static_cast<double>(of_all) / shown_of_all;
+        RecordProperty(fmt::format("coverage_at_rho_{}", rho), fmt::format("{:.3f}", coverage));
+        EXPECT_GE(coverage, 0.9) << "rho " << rho;
     }
 }
 
@@ -95,7 +133,7 @@ TEST(Statistics, FewIndependentSamplesHaveNoInterval) {
     std::iota(drift.begin(), drift.end(), 1000.0);
     const Summary summary = summarise(drift);
     EXPECT_FALSE(summary.has_interval()) << "500 samples on one slope are few";
-    EXPECT_LT(summary.independent, 10);
+    EXPECT_LT(summary.independent, fewest_independent);
     EXPECT_EQ(summary.relative_ci(), std::numeric_limits<double>::infinity());
     EXPECT_EQ(summary.ci_low, summary.min);
     EXPECT_EQ(summary.ci_high, summary.max);
@@ -103,6 +141,35 @@ TEST(Statistics, FewIndependentSamplesHaveNoInterval) {
     EXPECT_TRUE(summarise(std::vector<double>(10, 1.0)).has_interval());
     EXPECT_EQ(summarise(std::vector<double>(10, 1.0)).relative_ci(), 0);
     EXPECT_FALSE(Summary{.n = 300}.has_interval()) << "of results that did not record how many were independent";
+}
+
+/// Blocks of four samples that are alike, in an order in which blocks are unlike: 16 blocks tell as much as 16 samples,
+/// and their samples correlate.
+TEST(Statistics, CorrelatedSamplesNeedMoreThatAreIndependent) {
+    std::mt19937_64 random(5);
+    std::normal_distribution<double> normal;
+    for (const auto& [blocks, shown] : {std::pair{16, false}, {60, true}}) {
+        std::vector<double> alike, apart;
+        for (int i = 0; i < blocks; ++i) {
+            apart.push_back(normal(random));
+            for (int k = 0; k < 4; ++k) alike.push_back(apart.back() + 0.01 * normal(random));
+        }
+        EXPECT_EQ(summarise(alike).has_interval(), shown) << blocks;
+        if (shown) {
+            EXPECT_GE(summarise(alike).independent, fewest_independent_of_correlated);
+        } else {
+            EXPECT_LT(summarise(alike).independent, fewest_independent);
+        }
+    }
+}
+
+TEST(Statistics, TheManualSaysHowManyAnIntervalNeeds) {
+    std::ifstream file(std::string(KBENCH_SOURCE_DIR) + "/docs/method.md");
+    const std::string manual{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_NE(manual.find(fmt::format("An interval needs {} *independent* samples, and {} where neighbours",
+                                      fewest_independent, fewest_independent_of_correlated)),
+              std::string::npos);
+    EXPECT_NE(manual.find(fmt::format("more than {}", correlated_from)), std::string::npos);
 }
 
 TEST(Statistics, RelativeIntervalIsTheLargerSide) {
