@@ -16,6 +16,7 @@
 #include "analysis/explain/roof_times.h"
 #include "analysis/explain/units.h"
 #include "analysis/explain/verdict_rules.h"
+#include "analysis/machine/usable_roofs.h"
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
 
@@ -146,14 +147,30 @@ std::string causes_sentence(const Explanation& explanation) {
     return text + ".";
 }
 
+/// Steps with less of the time are not worth a remark.
+constexpr double noteworthy_share = 0.20;
+
+/// Steps whose unit has no roof, as a remark on what the work takes at the roofs; empty where they are few.
+std::string without_roof(const Result& result, const Explanation& explanation) {
+    double us = 0;
+    for (std::size_t i = 0; i < explanation.roof_times.size(); ++i)
+        if (!explanation.roof_times[i].compute_known) us += explanation.facts.steps[i].time_us;
+    const double share = us / explanation.breakdown.end_to_end_us;
+    if (!(share >= noteworthy_share)) return "";
+    const std::string why = result.environment.gpu ? no_tensor_roof(*result.environment.gpu) : "";
+    return fmt::format(" (the units of steps with {} of it have no roof{}{})", percent(share), why.empty() ? "" : ": ",
+                       why);
+}
+
 /// The bottleneck, and how much of the time the roof times are.
-std::string second_sentence(const Explanation& explanation) {
+std::string second_sentence(const Result& result, const Explanation& explanation) {
     const TimeBreakdown& breakdown = explanation.breakdown;
     const Verdict& verdict = explanation.verdicts.model;
     if (!breakdown.roofs_unavailable.empty())
         return fmt::format("The bottleneck is unknown: {}.", breakdown.roofs_unavailable);
     std::string roof_time = fmt::format("at the roofs the work would take {} of the time",
-                                        percent(breakdown.roof_times.useful_us / breakdown.end_to_end_us));
+                                        percent(breakdown.roof_times.useful_us / breakdown.end_to_end_us)) +
+                            without_roof(result, explanation);
     constexpr double many_tied = 0.20;  // a part of the time
     if (const double tied = breakdown.roof_times.tied_us / breakdown.end_to_end_us;
         verdict.bound == Bound::not_identifiable && tied >= many_tied)
@@ -173,9 +190,6 @@ std::string second_sentence(const Explanation& explanation) {
     return fmt::format("It is {}{}{}: {}; {}{}.", name(verdict.bound), level_text(verdict), rejected,
                        reason_text(verdict), roof_time, dram);
 }
-
-/// Time steps with less of the time are not worth a sentence of the answer.
-constexpr double noteworthy_share = 0.20;
 
 /// What time steps have to do with it; empty where they are few.
 std::string serial_chain_sentence(const TimeBreakdown& breakdown, const std::vector<SerialChain>& groups) {
@@ -335,7 +349,7 @@ Explanation explain(const Result& result, const Point& point, const Roofs& roofs
         explanation.answer = {first_sentence(point, breakdown), no_conclusion(explanation.missing)};
         return explanation;
     }
-    explanation.answer = {first_sentence(point, breakdown), second_sentence(explanation),
+    explanation.answer = {first_sentence(point, breakdown), second_sentence(result, explanation),
                           third_sentence(explanation, is_mostly_serial(breakdown, explanation.time_steps))};
     if (std::string sentence = serial_chain_sentence(breakdown, explanation.time_steps); !sentence.empty())
         explanation.answer.insert(explanation.answer.begin() + 2, std::move(sentence));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/machine/machine.h"
+#include "analysis/machine/usable_roofs.h"
 
 namespace kbench {
 namespace {
@@ -87,7 +88,7 @@ Roofs::Roofs(const MachineFile& machine) : Roofs(datasheet_ceilings(machine), ma
 }
 
 Roofs::Roofs(const Result& result)
-    : Roofs(result.ceilings, result.points.empty() ? "cuda" : result.points.front().backend()) {
+    : Roofs(usable_ceilings(result), result.points.empty() ? "cuda" : result.points.front().backend()) {
     if (!run_.ceilings.empty()) return;
     if (const MachineFile* known = machine_of(result.environment, backend()))
         *this = Roofs(scaled_to(*known, result.environment));
@@ -107,8 +108,10 @@ std::optional<Roof> Roofs::best(std::span<const std::string_view> names) const {
 std::optional<Roof> Roofs::bandwidth(Level level) const { return best(bandwidth_names(level, cpu_)); }
 std::optional<Roof> Roofs::matrix(Precision precision) const { return best(matrix_names(precision, cpu_)); }
 std::optional<Roof> Roofs::matrix_by_mma_sync(Precision precision) const {
-    const std::optional<Roof> own = cpu_ ? std::nullopt : roof(fmt::format("{}_mma_sync", name(precision)));
-    return own ? own : matrix(precision);
+    const std::optional<Roof> fastest = matrix(precision);
+    if (cpu_ || !fastest) return fastest;
+    const std::optional<Roof> own = roof(fmt::format("{}_mma_sync", name(precision)));
+    return own ? own : fastest;
 }
 std::optional<Roof> Roofs::plain(Precision precision) const { return best(plain_names(precision, cpu_)); }
 

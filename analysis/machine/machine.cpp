@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/machine/ceiling_kinds.h"
+#include "analysis/machine/usable_roofs.h"
 #include "kbench/error.h"
 #include "models/base/format.h"
 #include "models/base/json_text.h"
@@ -121,12 +122,6 @@ Match match(std::string_view pattern, std::string_view device) {
 
 bool is_bandwidth(std::string_view ceiling) { return ceiling_kind(ceiling).unit == "GB/s"; }
 bool is_one_core(std::string_view ceiling) { return ceiling.ends_with(one_core_suffix); }
-/// A GPU has as much of it as it has SMs.
-bool is_within_sm(std::string_view ceiling) {
-    const std::string_view unit = ceiling_kind(ceiling).unit;
-    return unit == "TFLOP/s" || unit == "Ginst/s" || ceiling == "l1_read" || ceiling == "shared_read";
-}
-
 }  // namespace
 
 std::optional<double> MachineFile::roof(std::string_view ceiling) const {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/machine/usable_roofs.h"
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
 
@@ -64,7 +65,7 @@ Section ceilings_section(const CeilingRun& run) {
 }
 
 Section ceilings_section(const SectionContext& context) {
-    Section section = ceilings_section(context.result().ceilings);
+    Section section = ceilings_section(usable_ceilings(context.result()));
     section.is_folded = true;
     return section;
 }

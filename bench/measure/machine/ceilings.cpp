@@ -16,6 +16,7 @@
 #include "analysis/machine/ceilings.h"
 #include "analysis/machine/impossible_roofs.h"
 #include "analysis/machine/machine.h"
+#include "analysis/machine/usable_roofs.h"
 #include "analysis/result/result_json.h"
 #include "bench/measure/machine/environment.h"
 #include "bench/profile/condition_sampler.h"
@@ -221,6 +222,7 @@ CeilingRun obtain_ceilings(const CeilingSource& source, const Environment& envir
     const MachineFile* known = machine_of(environment, source.backend);
     const MachineFile here = known != nullptr ? scaled_to(*known, environment) : MachineFile{};
     add_datasheet(run, known != nullptr ? &here : nullptr);
+    if (source.backend == "cuda" && environment.gpu) leave_out_unusable(run, *environment.gpu, known);
     return run;
 }
 

@@ -1,0 +1,39 @@
+// Ceilings of a GPU that are measured and yet no roofs, as other kernels may be faster. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "kbench/result.h"
+
+namespace kbench {
+
+struct MachineFile;
+
+/// How tensor cores of a GPU are fastest, for products of 16-bit and tf32 matrices.
+enum class TensorPath { mma_sync, wgmma, unprobed };
+
+/// wgmma on compute capability 9.0. On 10.x and 11.0 it is tcgen05 (PTX ISA, "tcgen05 instructions"), for which kbench
+/// has no probe; what is newer than 12.x is not known. 12.x has mma.sync alone, as all before 9.0.
+TensorPath tensor_path(const GpuInfo& gpu);
+/// Why the tensor cores of `gpu` have no roof; empty where a probe reaches their fastest instruction.
+std::string no_tensor_roof(const GpuInfo& gpu);
+
+/// A probe that reaches less than this part of its datasheet's value does not use all of the unit. At the clock at
+/// which it ran, one that does reaches 0.88 or more in all results of GPUs under results/; HFMA2 on one of two pipes
+/// reached 0.50.
+inline constexpr double least_of_datasheet = 0.55;
+
+/// Whether a GPU has as much of it as it has SMs: FLOP/s, instructions, L1 and shared memory. Throws std::out_of_range
+/// as ceiling_kind().
+bool is_within_sm(std::string_view ceiling);
+
+/// Makes those ceilings of `run` unavailable with the reason: tensor cores where no probe of ours uses their fastest
+/// instruction, and what reached less than least_of_datasheet of its datasheet's value. `machine` is the GPU's
+/// datasheet or null; without one all probes pass the latter.
+void leave_out_unusable(CeilingRun& run, const GpuInfo& gpu, const MachineFile* machine);
+
+/// The ceilings of `result` without those, whatever version measured them. A CPU's are as they are.
+CeilingRun usable_ceilings(const Result& result);
+
+}  // namespace kbench
