@@ -35,21 +35,42 @@ double latency_ms(const NamedResult& run, const Point& point) {
     return ms;
 }
 
+/// B over A of each pair; empty where a time is not positive.
+std::vector<double> ratios_of(std::span<const AbPair> pairs) {
+    std::vector<double> ratios;
+    for (const AbPair& pair : pairs) {
+        if (!(pair.a_ms > 0 && pair.b_ms > 0)) return {};
+        ratios.push_back(pair.b_ms / pair.a_ms);
+    }
+    return ratios;
+}
+
 }  // namespace
+
+PairCorrelation pair_correlation(std::span<const AbPair> pairs) {
+    const std::vector<double> ratios = ratios_of(pairs);
+    if (ratios.empty()) return {};
+    PairCorrelation found{correlation_of_neighbours(ratios)};
+    const double noise =
+        1 / std::sqrt(static_cast<double>(ratios.size()));  // one standard deviation where there is none
+    const auto& [value, high] = found.of_ratios;
+    const double r = std::clamp(value > noise ? high : value, 0.0, most_pair_correlation);
+    found.widening = std::sqrt((1 + r) / (1 - r));
+    return found;
+}
 
 std::size_t next_ab_look(std::size_t pairs) { return pairs < fewest_ab_pairs ? fewest_ab_pairs : pairs + pairs / 2; }
 
 std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t points) {
-    if (pairs.size() < fewest_ab_pairs) return std::nullopt;
-    const auto count = static_cast<double>(pairs.size());
-    std::vector<double> ratios;
+    const std::vector<double> ratios = ratios_of(pairs);
+    if (ratios.size() < fewest_ab_pairs) return std::nullopt;
+    const PairCorrelation correlation = pair_correlation(pairs);
+    if (correlation.is_too_much()) return std::nullopt;
+    const auto count = static_cast<double>(ratios.size());
     double mean = 0;
-    for (const AbPair& pair : pairs) {
-        if (!(pair.a_ms > 0 && pair.b_ms > 0)) return std::nullopt;
-        mean += std::log(ratios.emplace_back(pair.b_ms / pair.a_ms)) / count;
-    }
+    for (const double ratio : ratios) mean += std::log(ratio) / count;
     const double half = student_t(normal_quantile(1 - one_look / 2 / static_cast<double>(points)), count - 1) *
-                        log_deviation(ratios) / std::sqrt(count);
+                        log_deviation(ratios) / std::sqrt(count) * correlation.widening;
     return Interval{std::exp(mean), std::exp(mean - half), std::exp(mean + half)};
 }
 
@@ -57,12 +78,14 @@ double half_width(const Interval& ratio) {
     return std::max(ratio.high - ratio.value, ratio.value - ratio.low) / ratio.value;
 }
 
+double largest_difference(const Interval& ratio) { return std::max(ratio.high - 1, 1 - ratio.low); }
+
 AbVerdict AbPoint::verdict(double target) const {
     const std::optional<Interval> known = ratio();
     if (!known) return AbVerdict::cannot_tell;
     if (known->low > 1) return AbVerdict::slower;
     if (known->high < 1) return AbVerdict::faster;
-    return half_width(*known) <= target ? AbVerdict::no_difference : AbVerdict::cannot_tell;
+    return half_width(*known) <= target ? AbVerdict::small_difference : AbVerdict::cannot_tell;
 }
 
 double AbPoint::a_ms() const { return median_of(pairs, &AbPair::a_ms); }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/result/correlation.h"
 #include "analysis/result/interval.h"
 #include "analysis/result/match.h"
 
@@ -29,16 +30,34 @@ std::size_t next_ab_look(std::size_t pairs);
 /// The side of run `run`, from 0: A B B A A B B A, so that what drifts evenly adds as much to the one as to the other.
 constexpr char ab_side(std::size_t run) { return run % 4 == 0 || run % 4 == 3 ? 'A' : 'B'; }
 
-/// B's time over A's: the mean of the logarithms of the pairs' ratios with its interval by Student's t. One look at one
-/// point errs in 2.5 %, as there are several looks; of `points` points each has its part of that. None of fewer than
-/// fewest_ab_pairs, or where a time is not positive.
+/// From how much on the ratios of neighbouring pairs may correlate for them to have no interval: they then say less
+/// than their number promises, by a factor that so few pairs do not show.
+inline constexpr double most_pair_correlation = 0.8;
+
+/// How much ratios of neighbouring pairs correlate, and what that does to the interval of their mean.
+struct PairCorrelation {
+    NeighbourCorrelation of_ratios;
+    /// How many times as wide it makes the interval: the root of (1 + r) / (1 - r), with r at its upper end where it
+    /// stands out of the noise.
+    double widening = 1;
+
+    bool is_too_much() const { return of_ratios.high > most_pair_correlation; }
+};
+PairCorrelation pair_correlation(std::span<const AbPair> pairs);
+
+/// B's time over A's: the mean of the logarithms of the pairs' ratios with its interval by Student's t, wider where
+/// neighbouring pairs correlate. One look at one point errs in 2.5 %, as there are several looks; of `points` points
+/// each has its part of that. None of fewer than fewest_ab_pairs, where a time is not positive, or where pairs
+/// correlate too much.
 std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t points = 1);
 
 /// Half its width, in both directions the larger: 0.004 is 0.4 %.
 double half_width(const Interval& ratio);
+/// The largest difference, either way, that the interval does not exclude: 0.008 is 0.8 %.
+double largest_difference(const Interval& ratio);
 
-enum class AbVerdict { slower, faster, no_difference, cannot_tell };
-inline constexpr std::string_view ab_verdict_names[] = {"slower", "faster", "no difference", "cannot tell"};
+enum class AbVerdict { slower, faster, small_difference, cannot_tell };
+inline constexpr std::string_view ab_verdict_names[] = {"slower", "faster", "a small difference", "cannot tell"};
 constexpr std::string_view name(AbVerdict verdict) { return ab_verdict_names[static_cast<int>(verdict)]; }
 
 /// What both sides measured of one point.
@@ -48,7 +67,9 @@ struct AbPoint {
     std::size_t among = 1;  ///< points that are compared
 
     std::optional<Interval> ratio() const { return paired_ratio(pairs, among); }
-    /// B beside A. No difference: the ratio's interval contains 1 and is within `target` of its middle.
+    PairCorrelation correlation() const { return pair_correlation(pairs); }
+    /// B beside A. A small difference: the ratio's interval contains 1 and is within `target` of its middle, so that
+    /// neither is known to be faster, and they differ by less than largest_difference().
     AbVerdict verdict(double target) const;
     double a_ms() const;  ///< median of its runs
     double b_ms() const;

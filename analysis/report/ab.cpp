@@ -13,8 +13,32 @@ namespace {
 
 double percent_of(double ratio) { return 100 * (ratio - 1); }
 
-/// The largest change, either way, that the interval does not exclude.
-double not_excluded(const Interval& ratio) { return std::max(ratio.high - 1, 1 - ratio.low); }
+/// What neighbouring pairs that correlate did to the interval; empty where they changed it little.
+std::string widened_text(const AbPoint& point) {
+    constexpr double little = 1.1;
+    const PairCorrelation correlation = point.correlation();
+    if (correlation.widening < little) return "";
+    return fmt::format(" Neighbouring pairs correlate by {:.2f}, which made the interval {:.1f} times as wide.",
+                       correlation.of_ratios.value, correlation.widening);
+}
+
+/// "slower", or "less than 0.80 % apart".
+std::string verdict_cell(const AbPoint& point, double target) {
+    const AbVerdict verdict = point.verdict(target);
+    if (verdict != AbVerdict::small_difference) return std::string(name(verdict));
+    return fmt::format("less than {:.2f} % apart", 100 * largest_difference(*point.ratio()));
+}
+
+std::string without_ratio(const AbPoint& point) {
+    if (point.pairs.size() < fewest_ab_pairs)
+        return fmt::format("Cannot tell: {} {}, fewer than {} say too little.", point.pairs.size(),
+                           point.pairs.size() == 1 ? "pair" : "pairs", fewest_ab_pairs);
+    const PairCorrelation correlation = point.correlation();
+    if (!correlation.is_too_much()) return "Cannot tell: a time is not positive.";
+    return fmt::format(
+        "Cannot tell: neighbouring pairs may correlate by up to {:.2f}, where at most {:.2f} may be. More pairs (--budget) show whether they do. If so, something such as other work on the machine changes A and B unlike each other, and more slowly than pairs follow each other.",
+        correlation.of_ratios.high, most_pair_correlation);
+}
 
 std::string sides(const AbSide& side) {
     std::string text = fmt::format("{}: {}", side.name, one_line(side.command));
@@ -26,23 +50,25 @@ std::string sides(const AbSide& side) {
 
 std::string ab_sentence(const AbPoint& point, double target) {
     const std::optional<Interval> ratio = point.ratio();
-    if (!ratio)
-        return fmt::format("Cannot tell: {} {}, fewer than {} say too little.", point.pairs.size(),
-                           point.pairs.size() == 1 ? "pair" : "pairs", fewest_ab_pairs);
+    if (!ratio) return without_ratio(point);
     const std::string interval = fmt::format("[{:+.2f} %, {:+.2f} %]", percent_of(ratio->low), percent_of(ratio->high));
-    switch (point.verdict(target)) {
-        case AbVerdict::slower:
-            return fmt::format("B takes {:.2f} % longer than A {}.", percent_of(ratio->value), interval);
-        case AbVerdict::faster:
-            return fmt::format("B takes {:.2f} % less time than A {}.", -percent_of(ratio->value), interval);
-        case AbVerdict::no_difference:
-            return fmt::format("No difference found {}: one of more than {:.2f} % is excluded.", interval,
-                               100 * not_excluded(*ratio));
-        case AbVerdict::cannot_tell: break;
-    }
-    return fmt::format(
-        "Cannot tell {}: up to {:.2f} % either way is possible; more time (--budget) or longer runs (--time-budget behind --) narrow it.",
-        interval, 100 * not_excluded(*ratio));
+    const double largest = 100 * largest_difference(*ratio);
+    const auto told = [&] {
+        switch (point.verdict(target)) {
+            case AbVerdict::slower:
+                return fmt::format("B takes {:.2f} % longer than A {}.", percent_of(ratio->value), interval);
+            case AbVerdict::faster:
+                return fmt::format("B takes {:.2f} % less time than A {}.", -percent_of(ratio->value), interval);
+            case AbVerdict::small_difference:
+                return fmt::format("A and B differ by less than {:.2f} % {}; which of them is faster is unknown.",
+                                   largest, interval);
+            case AbVerdict::cannot_tell: break;
+        }
+        return fmt::format(
+            "Cannot tell {}: up to {:.2f} % either way is possible; more time (--budget) or longer runs (--time-budget behind --) narrow it.",
+            interval, largest);
+    };
+    return told() + widened_text(point);
 }
 
 Document ab_document(const AbComparison& comparison) {
@@ -64,7 +90,7 @@ Document ab_document(const AbComparison& comparison) {
         const auto cell = [&](double Interval::*end) { return ratio ? fmt::format("{:.4f}", (*ratio).*end) : ""; };
         rows.rows.push_back({point.title, std::to_string(point.pairs.size()), significant(point.a_ms(), 4),
                              significant(point.b_ms(), 4), cell(&Interval::value), cell(&Interval::low),
-                             cell(&Interval::high), std::string(name(point.verdict(comparison.target)))});
+                             cell(&Interval::high), verdict_cell(point, comparison.target)});
     }
     section.add(std::move(rows));
     section.add(Paragraph{fmt::format(
@@ -89,6 +115,9 @@ std::string ab_json(const AbComparison& comparison) {
                           {"ratio_low", ratio ? Json(ratio->low) : Json()},
                           {"ratio_high", ratio ? Json(ratio->high) : Json()},
                           {"verdict", name(point.verdict(comparison.target))},
+                          {"differs_by_less_than", ratio ? Json(largest_difference(*ratio)) : Json()},
+                          {"pair_correlation", point.correlation().of_ratios.value},
+                          {"widening", point.correlation().widening},
                           {"pairs", std::move(pairs)}});
     }
     const Json document{{"schema", "kbench.ab/1"},

@@ -80,7 +80,7 @@ class Ab(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         document = json.loads(done.stdout)
         self.assertEqual(document, self.document())
-        self.assertEqual(document["points"][0]["verdict"], "no difference")
+        self.assertEqual(document["points"][0]["verdict"], "a small difference")
         self.assertIn("narrow", document["ended"].replace("within", "narrow"))
 
     def test_a_budget_that_ends_too_early_is_no_failure(self) -> None:
