@@ -246,6 +246,10 @@ std::string tested_text(const std::optional<WhatIfTested>& tested) {
         tested->expectations, tested->inside, 100 * tested->least_error, 100 * tested->most_error);
 }
 
+std::string tested_text(std::string_view backend) {
+    return backend == "cuda" ? tested_text(what_if_tested) : "what is expected of CPUs was never tested.";
+}
+
 WhatIf what_if(const Explanation& here, const WhatIfMachine& source, const WhatIfMachine& target,
                std::optional<double> clock_there_mhz) {
     WhatIf answer;

@@ -64,8 +64,10 @@ struct WhatIfTested {
 };
 /// As of results/h200-2026-11-23/what-if.json; nothing: not tested, and every answer says so.
 inline constexpr std::optional<WhatIfTested> what_if_tested = WhatIfTested{9, 4, -0.182, 0.060};
-/// What every answer says of itself: one or two sentences.
+/// What every answer of GPUs says of itself: one or two sentences.
 std::string tested_text(const std::optional<WhatIfTested>& tested);
+/// The same by backend, cuda or cpu.
+std::string tested_text(std::string_view backend);
 
 /// Expects a point, which was measured and explained on `source`, on `target`. For each step the longest roof time of
 /// the target's roofs (same FLOPs, same bytes at each level that the target has a roof for) over the share that the

@@ -108,7 +108,7 @@ nlohmann::ordered_json json_of(const CheckedWhatIf& point) {
                                 {"low_ms", answer.there_ms.low},
                                 {"high_ms", answer.there_ms.high},
                                 {"check", nullptr},
-                                {"tested", tested_text(what_if_tested)}};
+                                {"tested", tested_text(answer.point->backend())}};
     if (point.check)
         json["check"] = {{"unavailable", point.check->unavailable},
                          {"measured_ms", point.check->measured_ms},
@@ -124,7 +124,8 @@ Document what_if_document(std::span<const CheckedWhatIf> points) {
     const std::vector<std::string> shared = shared_assumptions(points);
     for (const CheckedWhatIf& point : points) document.sections.push_back(section_of(point, shared));
     if (!shared.empty())
-        document.sections.push_back({"What this rests on", {Paragraph{tested_text(what_if_tested)}, Bullets{shared}}});
+        document.sections.push_back(
+            {"What this rests on", {Paragraph{tested_text(points.front().answer.point->backend())}, Bullets{shared}}});
     return document;
 }
 

@@ -55,8 +55,12 @@ Section serial_chains_section(const SectionContext& context) {
     const std::vector<SerialChain>& groups = context.explanation().time_steps;
     Section section{"Time steps"};
     if (groups.empty()) return section;
-    section.add(Paragraph{
-        "The time steps of a recurrent layer go one after another, so that its time is theirs times their number. Roofs together: what the work of one would take at all roofs one after another, which overlap. Exchange: what handing on a result takes without any work, as many empty kernels of a graph as one has (graph_node), or, within one kernel, a barrier among all SMs (grid_barrier), which one among fewer may undercut."});
+    const bool is_gpu = context.point().backend() == "cuda";
+    section.add(Paragraph{fmt::format(
+        "The time steps of a recurrent layer go one after another, so that its time is theirs times their number. Roofs together: what the work of one would take at all roofs one after another, which overlap.{}",
+        is_gpu
+            ? " Exchange: what handing on a result takes without any work, as many empty kernels of a graph as one has (graph_node), or, within one kernel, a barrier among all SMs (grid_barrier), which one among fewer may undercut."
+            : "")});
     Rows rows{{names("layer"), words("op"), figures("steps"), figures("time steps of each"), figures("us of one"),
                figures("roofs together us"), figures("of its time %"), words("roofs, us"), words("exchange us"),
                words("verdict")}};
@@ -64,7 +68,8 @@ Section serial_chains_section(const SectionContext& context) {
     section.add(std::move(rows));
     if (!std::ranges::all_of(groups, &SerialChain::is_complete))
         section.add(Paragraph{
-            "Not all work was counted: what caches and units beyond these roofs would take is not known. On a GPU --counters core,tensor,pipes counts more."});
+            fmt::format("Not all work was counted: what caches and units beyond these roofs would take is not known.{}",
+                        is_gpu ? " --counters core,tensor,pipes counts more." : "")});
     for (const SerialChain& group : groups)
         if (group.account) add_account(section, group);
     return section;

@@ -125,7 +125,7 @@ Section elsewhere_section(const ExplainedResult& explained, const Study& study, 
     section.add(std::move(rows));
     section.add(Paragraph{
         fmt::format("Expected of {}, not measured: {}{}", point_name(explained.points()[*study.base]),
-                    is_gpu ? tested_text(what_if_tested) : "what is expected of CPUs was never tested.",
+                    tested_text(is_gpu ? "cuda" : "cpu"),
                     depth == Depth::full ? " `kbench report --what-if MACHINE` says by step what it rests on." : "")});
     return section;
 }
