@@ -177,7 +177,7 @@ std::vector<std::string> assumptions_of(const Transfer& transfer, const WhatIfMa
                 target.name, name(level)));
     if (const Clocks& clocks = transfer.clocks(); clocks.known())
         texts.push_back(fmt::format(
-            "The SMs ran at {:.0f} MHz here and at {:.0f} MHz there, as measured: roofs of what runs at their clock are taken at these.",
+            "NVML's mean clock of the SMs was {:.0f} MHz here and {:.0f} MHz there: roofs of what runs at their clock are taken at these.",
             clocks.here_mhz, clocks.there_mhz));
     texts.push_back(
         transfer.other_cache()

@@ -17,17 +17,19 @@
 namespace kbench {
 namespace {
 
+/// NVML's clock is a mean over all that ran between two of its readings, short kernels and the pauses between them
+/// alike: not the clock of any of them.
 struct Condition {
-    std::string_view name, unit;
+    std::string_view name, name_on_cpu, unit;
     Quantity Conditions::*mean;
     std::optional<double> ConditionReading::*reading;
     bool gpu_only = false;
 };
 constexpr Condition all_conditions[] = {
-    {"SM clock", "MHz", &Conditions::sm_clock_mhz, &ConditionReading::sm_clock_mhz},
-    {"memory clock", "MHz", &Conditions::memory_clock_mhz, &ConditionReading::memory_clock_mhz, true},
-    {"power", "W", &Conditions::power_w, &ConditionReading::power_w},
-    {"temperature", "C", &Conditions::temperature_c, &ConditionReading::temperature_c},
+    {"SM clock (NVML's mean)", "clock", "MHz", &Conditions::sm_clock_mhz, &ConditionReading::sm_clock_mhz},
+    {"memory clock", "memory clock", "MHz", &Conditions::memory_clock_mhz, &ConditionReading::memory_clock_mhz, true},
+    {"power", "power", "W", &Conditions::power_w, &ConditionReading::power_w},
+    {"temperature", "temperature", "C", &Conditions::temperature_c, &ConditionReading::temperature_c},
 };
 
 std::string range_of(const Conditions& conditions, std::optional<double> ConditionReading::*member) {
@@ -58,9 +60,8 @@ std::string clock_of_blocks(const Conditions& conditions, std::string_view clock
         const std::string from = significant(low, 4), to = significant(high, 4);
         return from == to ? from : fmt::format("{} to {}", from, to);
     };
-    std::string text =
-        fmt::format("In {} blocks of the samples, in order of time, the {} was {} MHz and the median {} ms", mhz.size(),
-                    clock, range(mhz), range(ms));
+    std::string text = fmt::format("In {} blocks of the samples, in order of time, {} was {} MHz and the median {} ms",
+                                   mhz.size(), clock, range(mhz), range(ms));
     const auto mean = [](const std::vector<double>& values) {
         return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
     };
@@ -78,12 +79,13 @@ std::string clock_of_blocks(const Conditions& conditions, std::string_view clock
 }
 
 /// What was read over the time of the samples.
-Section reading_curves(const Conditions& conditions) {
+Section reading_curves(const Conditions& conditions, bool gpu) {
     Section section{"Clock, power and temperature during the samples"};
     section.is_only_on_page = true;
     for (const Condition& condition : all_conditions) {
         std::vector<double> at_s;
-        ChartSeries values{std::string(condition.name)};
+        const std::string_view name = gpu ? condition.name : condition.name_on_cpu;
+        ChartSeries values{std::string(name)};
         for (const ConditionReading& reading : conditions.readings) {
             if (!(reading.*condition.reading)) continue;
             at_s.push_back(reading.at_s);
@@ -92,7 +94,7 @@ Section reading_curves(const Conditions& conditions) {
                        fmt::format("{} {} at {} s", significant(value), condition.unit, significant(reading.at_s)));
         }
         if (!at_s.empty())
-            section.add(Chart{fmt::format("{}, {}", condition.name, condition.unit), "measured during the samples",
+            section.add(Chart{fmt::format("{}, {}", name, condition.unit), "measured during the samples",
                               CurveChart{{"s since the sampling began"}, {}, {{std::move(at_s), std::move(values)}}}});
     }
     if (section.empty()) section.add(Paragraph{"the result holds no readings over time", Tone::missing});
@@ -153,7 +155,7 @@ Section conditions_section(const SectionContext& context) {
     Facts facts{{}, "conditions"};
     for (const Condition& condition : all_conditions) {
         if (condition.gpu_only && !gpu) continue;
-        const std::string_view name = !gpu && condition.name == "SM clock" ? "clock" : condition.name;
+        const std::string_view name = gpu ? condition.name : condition.name_on_cpu;
         Fact one = fact(name, conditions.*condition.mean, [&condition](double value) {
             return fmt::format("{} {}", significant(value, 3), condition.unit);
         });
@@ -169,8 +171,8 @@ Section conditions_section(const SectionContext& context) {
             fmt::format("Throttling: {}; {} throttled samples were repeated.", reasons, conditions.throttled_samples)});
         if (!cpu_share.empty()) section.add(Paragraph{fmt::format("CPU time not got: {}.", cpu_share)});
         if (point.graph_clock) section.add(Paragraph{graph_clock_text(point)});
-        section.add(Paragraph{clock_of_blocks(conditions, gpu ? "SM clock" : "clock")});
-        section.add(reading_curves(conditions));
+        section.add(Paragraph{clock_of_blocks(conditions, gpu ? "NVML's mean SM clock" : "the clock")});
+        section.add(reading_curves(conditions, gpu));
         return section;
     }
     if (const std::string clocks = point.graph_clock ? clocks_by_op(point) : ""; !clocks.empty())

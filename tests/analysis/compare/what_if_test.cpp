@@ -228,7 +228,7 @@ TEST_F(WhatIfTest, TheClocksOfTheRunsAreDividedOutWhereBothAreKnown) {
     EXPECT_NEAR(expected_us(900), 20 * 8.0 / 9, 1e-9);
     EXPECT_NEAR(expected_us(std::nullopt), 20, 1e-9) << "the same share of the clock as here";
     EXPECT_THAT(what_if(explain({}, point_, same.roofs), same, same, 900).assumptions,
-                Contains(HasSubstr("800 MHz here and at 900 MHz there")));
+                Contains(HasSubstr("800 MHz here and 900 MHz there")));
     point_.conditions.sm_clock_mhz = Quantity::unavailable("no NVML");
     EXPECT_NEAR(expected_us(900), 20, 1e-9);
 }

@@ -169,11 +169,12 @@ TEST(Markdown, SaysHowTheClockMovedWhileSamplesWereTaken) {
     EXPECT_THAT(
         write_markdown(result),
         HasSubstr(
-            "In 16 blocks of the samples, in order of time, the SM clock was 1,650 to 1,755 MHz and the median 4.000 to 4.255 ms; their correlation is -1.00: samples took longer at a lower clock."));
+            "In 16 blocks of the samples, in order of time, NVML's mean SM clock was 1,650 to 1,755 MHz and the median 4.000 to 4.255 ms; their correlation is -1.00: samples took longer at a lower clock."));
     for (int b = 0; b < 16; ++b) conditions.blocks[static_cast<std::size_t>(b)].median_ms = b % 2 == 0 ? 4 : 4.1;
     EXPECT_THAT(write_markdown(result), HasSubstr("4.000 to 4.100 ms; their correlation is 0.11."));
     for (ConditionBlock& block : conditions.blocks) block.sm_clock_mhz = 1755;
-    EXPECT_THAT(write_markdown(result), HasSubstr("the SM clock was 1,755 MHz and the median 4.000 to 4.100 ms."))
+    EXPECT_THAT(write_markdown(result),
+                HasSubstr("NVML's mean SM clock was 1,755 MHz and the median 4.000 to 4.100 ms."))
         << "a clock that stands still correlates with nothing";
     for (ConditionBlock& block : conditions.blocks) block.sm_clock_mhz.reset();
     EXPECT_THAT(write_markdown(result), Not(HasSubstr("blocks of the samples")));
