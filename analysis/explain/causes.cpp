@@ -79,7 +79,9 @@ class StepCauseFinder {
         causes.time_us = whole.value;
         CauseLines& lines = causes.lines;
         lines[Cause::gaps] = Interval::exactly(step_.gaps_us());
-        const RoofTime* roof = add_work(causes);
+        // Without a roof of its unit, what is useful of its time is not known, and neither is what its main loop loses.
+        const bool is_useful_known = roof_times_.compute_known;
+        const RoofTime* roof = is_useful_known ? add_work(causes) : nullptr;
         lines[Cause::dependency] = exchange_us();
         const Interval uneven = uneven_share();
         lines[Cause::uneven] = times(kernels, uneven);
@@ -94,7 +96,7 @@ class StepCauseFinder {
             Interval loop = times(parts.slope_us, even);
             for (const Cause cause : {Cause::useful, Cause::clock, Cause::extra, Cause::dependency})
                 loop = minus(loop, lines[cause]);
-            lines[Cause::main_loop] = at_least_zero(loop);
+            if (is_useful_known) lines[Cause::main_loop] = at_least_zero(loop);
         }
         Interval left = whole;
         for (std::size_t i = 0; i + 1 < cause_count; ++i) left = minus(left, lines.us[i]);

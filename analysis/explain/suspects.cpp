@@ -104,6 +104,7 @@ Figures time_steps(const SuspectGrounds& g) {
     return figures;
 }
 Figures power(const SuspectGrounds& g) {
+    if (g.at_power_limit && !g.facts.compute_known) return {};  // without a roof no time is at its clock
     const double share = g.causes == nullptr ? 0 : g.share(g.causes->lines[Cause::clock].value);
     return {{g.at_power_limit ? share : 0, power_share,
              g.at_power_limit ? "a clock below the roof's" : "no power limit was read", g.causes != nullptr}};

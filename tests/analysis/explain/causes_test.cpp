@@ -205,6 +205,16 @@ TEST(Causes, AMainLoopShorterThanItsWorkIsAMisfit) {
     EXPECT_NEAR(causes.whole.misfit_us, 5, 1e-6);
 }
 
+/// A B200's tensor cores have none: what DRAM takes is not all of its work, and what is left no loss of its main loop.
+TEST(Causes, WithoutARoofOfItsUnitWhatGrowsWithAStepIsNotExplained) {
+    Step work = product();
+    work.dram = work.unfused = 0.1;
+    const Causes causes = causes_of(fitted({work}, 13, 90, known::without(known::gpu_roofs(), "fp16_tensor")));
+    expect_lines(causes.steps[0].lines, {{Cause::fixed, 10}, {Cause::gaps, 3}, {Cause::unexplained, 90}});
+    EXPECT_EQ(causes.steps[0].roof, "");
+    EXPECT_FALSE(causes.whole.is_explanation());
+}
+
 TEST(Causes, MisfitsOfStepsDoNotCancel) {
     Step longer = product(), shorter = product();
     longer.us = 120;

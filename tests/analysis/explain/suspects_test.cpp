@@ -67,6 +67,8 @@ TEST(Suspects, APowerLimitNeedsAClockThatItLowered) {
     result = known::result_of({{.op = "gemm", .us = 100, .compute = 0.7}});
     result.points[0].conditions.throttle_reasons = {"sw_power_cap"};
     EXPECT_EQ(suspect(result, "power").finding, Finding::rejected);
+    result.ceilings = known::without(known::gpu_roofs(), "fp16_tensor");
+    EXPECT_EQ(suspect(result, "power").finding, Finding::not_identifiable) << "no time at a roof, none at its clock";
 }
 
 TEST(Suspects, AKernelOfOneBlockAnSmDoesNotLackBlocks) {
