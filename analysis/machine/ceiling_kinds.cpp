@@ -62,4 +62,9 @@ const CeilingKind& ceiling_kind(std::string_view name) {
     return *found;
 }
 
+bool is_within_sm(std::string_view ceiling) {
+    const std::string_view unit = ceiling_kind(ceiling).unit;
+    return unit == "TFLOP/s" || unit == "Ginst/s" || ceiling == "l1_read" || ceiling == "shared_read";
+}
+
 }  // namespace kbench

@@ -18,6 +18,8 @@ struct CeilingKind {
 std::span<const CeilingKind> ceiling_kinds();
 /// The kind of that name; throws std::out_of_range for a name that is not in the list.
 const CeilingKind& ceiling_kind(std::string_view name);
+/// Whether a GPU has as much of it as it has SMs: FLOP/s, instructions, L1 and shared memory. Throws as ceiling_kind().
+bool is_within_sm(std::string_view ceiling);
 
 /// What stands behind a ceiling's name where one core made it: cpu_dram_read_one_core.
 inline constexpr std::string_view one_core_suffix = "_one_core";

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/machine/ceiling_kinds.h"
-#include "analysis/machine/usable_roofs.h"
 #include "kbench/error.h"
 #include "models/base/format.h"
 #include "models/base/json_text.h"

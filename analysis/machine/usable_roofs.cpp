@@ -40,11 +40,6 @@ constexpr std::string (*reasons[])(const Ceiling&, const GpuInfo&, const Machine
 
 }  // namespace
 
-bool is_within_sm(std::string_view ceiling) {
-    const std::string_view unit = ceiling_kind(ceiling).unit;
-    return unit == "TFLOP/s" || unit == "Ginst/s" || ceiling == "l1_read" || ceiling == "shared_read";
-}
-
 TensorPath tensor_path(const GpuInfo& gpu) {
     const int major = gpu.compute_capability_major;
     if (major == 9 && gpu.compute_capability_minor == 0) return TensorPath::wgmma;

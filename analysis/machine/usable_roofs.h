@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "kbench/result.h"
 
@@ -23,10 +22,6 @@ std::string no_tensor_roof(const GpuInfo& gpu);
 /// which it ran, one that does reaches 0.88 or more in all results of GPUs under results/; HFMA2 on one of two pipes
 /// reached 0.50.
 inline constexpr double least_of_datasheet = 0.55;
-
-/// Whether a GPU has as much of it as it has SMs: FLOP/s, instructions, L1 and shared memory. Throws std::out_of_range
-/// as ceiling_kind().
-bool is_within_sm(std::string_view ceiling);
 
 /// Makes those ceilings of `run` unavailable with the reason: tensor cores where no probe of ours uses their fastest
 /// instruction, and what reached less than least_of_datasheet of its datasheet's value. `machine` is the GPU's
