@@ -361,8 +361,11 @@ TEST_F(Cli, InterruptedMicrobenchmarksLeaveWhatWasMeasured) {
     EXPECT_EQ(outcome.exit_code, 128 + SIGTERM) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("stopped by SIGTERM after 1 of 3 benchmarks"));
     EXPECT_THAT(read_text(out + ".json"), ContainsRegex("not run: stopped before it"));
-    EXPECT_EQ(kbench("table --by point -c model,status --csv " + out).out,
-              "model,status\nresidual/native/fp32/fwd/r64w64/hot,done\n");
+    // Beside other work samples are taken again, and may not be enough when the process must end.
+    EXPECT_THAT(kbench("table --by point -c model,status,reason --csv " + out).out,
+                testing::AnyOf("model,status,reason\nresidual/native/fp32/fwd/r64w64/hot,done,na\n",
+                               "model,status,reason\nresidual/native/fp32/fwd/r64w64/hot,failed,stopped before it was "
+                               "sampled enough\n"));
 }
 
 TEST_F(Cli, ShardsRunApartAreJoinedAgain) {
