@@ -121,6 +121,7 @@ Match match(std::string_view pattern, std::string_view device) {
 
 bool is_bandwidth(std::string_view ceiling) { return ceiling_kind(ceiling).unit == "GB/s"; }
 bool is_one_core(std::string_view ceiling) { return ceiling.ends_with(one_core_suffix); }
+
 }  // namespace
 
 std::optional<double> MachineFile::roof(std::string_view ceiling) const {

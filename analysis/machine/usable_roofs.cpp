@@ -54,15 +54,18 @@ std::string no_tensor_roof(const GpuInfo& gpu) {
 }
 
 void leave_out_unusable(CeilingRun& run, const GpuInfo& gpu, const MachineFile* machine) {
-    for (Ceiling& ceiling : run.ceilings)
+    for (Ceiling& ceiling : run.ceilings) {
+        const bool is_known = std::ranges::find(ceiling_kinds(), ceiling.name, &CeilingKind::name) !=
+                              ceiling_kinds().end();  // a result may be of a newer kbench
+        if (!is_known || !ceiling.value.value) continue;
         for (const auto reason_of : reasons) {
-            const bool is_known = std::ranges::find(ceiling_kinds(), ceiling.name, &CeilingKind::name) !=
-                                  ceiling_kinds().end();  // a result may be of a newer kbench
-            const std::string reason = is_known && ceiling.value.value ? reason_of(ceiling, gpu, machine) : "";
+            const std::string reason = reason_of(ceiling, gpu, machine);
             if (reason.empty()) continue;
             ceiling.value = Quantity::unavailable(reason);
             ceiling.low = ceiling.high = 0;
+            break;
         }
+    }
 }
 
 CeilingRun usable_ceilings(const Result& result) {

@@ -137,8 +137,7 @@ void read_quantity(const Object& object, Quantity& quantity, const Json& json, c
 void read_axis(AxisValues& values, const Json& json, const Path& path, const Axis& axis) {
     if (axis.kind == AxisKind::count) {
         std::int64_t count = 0;
-        if (json.is_number_integer() && json.get<std::int64_t>() < 1) fail(path, "a whole number from 1", json.dump());
-        read(count, json, path, {});
+        read(count, json, path, {.least = 1});
         return values.set(axis.name, count);
     }
     std::string text;

@@ -95,6 +95,9 @@ inline std::optional<double> time_us(Row row) {
     return row.kernel != nullptr ? std::optional(row.kernel->time_us) : sum(row, device_us);
 }
 
+/// Null in rows of a part of a point, and where nothing was timed.
+const Explanation* whole_explanation(Row row);
+
 struct Weighted {
     std::optional<double> value, weight;
 };

@@ -1,10 +1,10 @@
 // Columns of time by cause (analysis/explain/causes.h), one a cause.
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <string_view>
+#include <string>
 
 #include "analysis/explain/causes.h"
 #include "analysis/table/columns_builders.h"
@@ -12,21 +12,13 @@
 namespace kbench::column {
 namespace {
 
-/// The explanation that a row of a whole timed point shows; null for other rows.
-const Explanation* explanation_of_whole(Row row) {
-    if (row.explanation == nullptr || row.kernel != nullptr || row.steps.empty()) return nullptr;
-    if (row.steps.size() != row.point->steps.size()) return nullptr;
-    const Explanation& whole = row.explanation->get();
-    return whole.causes.steps.empty() ? nullptr : &whole;
-}
-
 /// The row's steps by cause; none where the point has none, or one of them was not timed. A point's own row has also
 /// what is of no step, and adds up to its latency.
 std::optional<CauseLines> cause_lines(Row row) {
-    if (const Explanation* whole = explanation_of_whole(row)) return whole->causes.whole.lines;
-    if (row.explanation == nullptr || row.kernel != nullptr || row.steps.empty()) return std::nullopt;
+    if (row.explanation == nullptr || row.kernel != nullptr) return std::nullopt;
     const Causes& causes = row.explanation->get().causes;
-    if (causes.steps.size() != row.point->steps.size()) return std::nullopt;
+    if (causes.steps.empty() || causes.steps.size() != row.point->steps.size()) return std::nullopt;
+    if (whole_explanation(row) != nullptr) return causes.whole.lines;
     CauseLines lines;
     for (const PlacedStep& placed : row.steps) {
         const StepCauses& step = causes.steps[static_cast<std::size_t>(placed.step - row.point->steps.data())];
@@ -44,26 +36,31 @@ auto cause_us(Cause cause) {
 }
 
 std::optional<double> misfit_pct(Row row) {
-    const Explanation* whole = explanation_of_whole(row);
-    return whole != nullptr ? std::optional(100 * whole->causes.whole.misfit_share()) : std::nullopt;
+    const Explanation* whole = whole_explanation(row);
+    if (whole == nullptr || whole->causes.steps.empty()) return std::nullopt;
+    return 100 * whole->causes.whole.misfit_share();
 }
 
 std::optional<double> undecided_pct(Row row) {
-    const Explanation* whole = explanation_of_whole(row);
+    const Explanation* whole = whole_explanation(row);
     if (whole == nullptr || !whole->concludes()) return std::nullopt;
     return 100 * whole->verdicts.model.undecided;
+}
+
+std::string column_name(const CauseInfo& cause) {
+    std::string name(cause.name);
+    std::ranges::replace(name, ' ', '_');
+    return name + "_us";
 }
 
 }  // namespace
 
 Entries cause_columns() {
-    constexpr std::array<std::string_view, cause_count> columns{
-        "useful", "clock", "main_loop", "fixed", "uneven", "extra", "dependency", "gaps", "unexplained"};
     Entries entries;
     for (std::size_t i = 0; i < cause_count; ++i) {
         const CauseInfo& cause = info(cause_at(i));
-        entries.push_back({fmt::format("{}_us", columns[i]), fmt::format("{} us", cause.name), "us", 3,
-                           cause_us(cause_at(i)), fmt::format("by cause: {}", cause.what)});
+        entries.push_back({column_name(cause), fmt::format("{} us", cause.name), "us", 3, cause_us(cause_at(i)),
+                           fmt::format("by cause: {}", cause.what)});
     }
     entries.push_back(
         {"misfit_pct", "misfit %", "%", 1, misfit_pct,

@@ -62,12 +62,6 @@ Value value_on(const Axis& axis, Row row) {
 /// Nothing in rows of a part of a point.
 bool is_whole_point(Row row) { return row.kernel == nullptr && row.steps.size() == row.point->steps.size(); }
 
-/// Null in rows of a part of a point, and where nothing was timed.
-const Explanation* whole_explanation(Row row) {
-    if (!is_whole_point(row) || !row.point->end_to_end || row.explanation == nullptr) return nullptr;
-    return &row.explanation->get();
-}
-
 /// What `of` says of the point's times end to end; nothing where it has none.
 template <class Of>
 auto of_latency(Of of) {
@@ -108,6 +102,11 @@ std::string model_verdict(Row row) {
 }
 
 }  // namespace
+
+const Explanation* whole_explanation(Row row) {
+    if (!is_whole_point(row) || !row.point->end_to_end || row.explanation == nullptr) return nullptr;
+    return &row.explanation->get();
+}
 
 /// The names and meanings of PyProf (github.com/NVIDIA/PyProf, docs/profile.rst), in its order.
 Entries pyprof_columns() {

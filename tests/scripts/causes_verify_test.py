@@ -1,14 +1,9 @@
 """causes-verify on a program that answers as kbench does, with planted figures. Needs no GPU."""
 
-import os
-import pathlib
 import subprocess
-import sys
-import tempfile
-import textwrap
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from planted_program import PlantedProgram
 
 # $MISSED and $UNDECIDED are what it says of every run; runs whose options hold $FAILS fail.
 PROGRAM = """\
@@ -23,26 +18,24 @@ PROGRAM = """\
         print("a report")
     else:
         columns = sys.argv[sys.argv.index("-c") + 1].split(",")
-        row = dict.fromkeys(columns, 1000.0) | dict(status="done", reason=None, latency_ms=4.25)
+        bad = os.environ.get("BAD", "nothing") in sys.argv[2]
+        row = dict.fromkeys(columns, 1000.0) | dict(status="failed" if bad else "done", reason="wrong" if bad else None, latency_ms=4.25)
         row |= dict(misfit_pct=json.loads(os.environ["MISSED"]), undecided_pct=json.loads(os.environ["UNDECIDED"]))
         print(json.dumps([row]))
 """
 
 
-class CausesVerify(unittest.TestCase):
+class CausesVerify(PlantedProgram):
+    PROGRAM = PROGRAM
+    SCRIPT = "causes-verify"
+
     def setUp(self) -> None:
-        self.scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(self.scratch.cleanup)
-        self.folder = pathlib.Path(self.scratch.name)
-        self.program = self.folder / "kbench"
-        self.program.write_text(textwrap.dedent(PROGRAM).format(python=sys.executable))
-        self.program.chmod(0o755)
+        super().setUp()
         self.out = self.folder / "out"
 
-    def verify(self, *options: str, missed: str = "3.5", undecided: str = "0", **environment: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [ROOT / "scripts/causes-verify", "--kbench", self.program, *map(str, options)], capture_output=True, text=True,
-            env=os.environ | {"MISSED": missed, "UNDECIDED": undecided} | environment)
+    def verify(self, *options: object, missed: str = "3.5", undecided: str = "0",
+               **environment: str) -> subprocess.CompletedProcess:
+        return self.script("--kbench", str(self.program), *map(str, options), MISSED=missed, UNDECIDED=undecided, **environment)
 
     def test_explained_cases_pass_and_are_kept(self) -> None:
         done = self.verify("--out", self.out, "--only", "gpt2-large-fp16-b1,deepspeech2-fp16-train-b32", "--runs", "2")
@@ -50,8 +43,10 @@ class CausesVerify(unittest.TestCase):
         self.assertIn("| gpt2-large-fp16-b1-2 | 4.25 | 1.00 |", done.stdout)
         self.assertEqual((self.out / "causes.md").read_text(), done.stdout)
         self.assertEqual((self.out / "deepspeech2-fp16-train-b32-1/printed.txt").read_text(), "a report\n")
+        (self.out / "causes.md").unlink()
         again = self.verify("--read", self.out, "--only", "gpt2-large-fp16-b1", "--runs", "2", FAILS="run")
         self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertFalse((self.out / "causes.md").exists(), "reading writes nothing")
 
     def test_what_is_missed_undecided_or_unknown_fails(self) -> None:
         for missed, undecided, what in (("10.5", "0", "10.5 % is missed, 10 % may be"), ("1", "12", "12.0 % is undecided"),
@@ -68,6 +63,10 @@ class CausesVerify(unittest.TestCase):
         done = self.verify(*options, FAILS="--precision fp16")
         self.assertEqual(done.returncode, 1)
         self.assertIn("the device is lost", done.stderr)
+        self.assertIn("| gpt2-large-bf16-b1 |", done.stdout)
+        done = self.verify("--out", self.folder / "bad", *options[2:], BAD="fp16")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("gpt2-large-fp16-b1: failed: wrong", done.stderr)
         self.assertIn("| gpt2-large-bf16-b1 |", done.stdout)
         done = self.verify(*options, FAILS="--precision fp16", CODE="3")
         self.assertEqual((done.returncode, done.stdout), (3, ""))

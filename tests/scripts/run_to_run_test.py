@@ -5,12 +5,9 @@ import json
 import pathlib
 import re
 import subprocess
-import sys
-import tempfile
-import textwrap
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from planted_program import PlantedProgram
 
 # Medians spread by 0.2 %; $INTERVAL is the half-width that it claims, which the first $FEW runs have too few
 # samples for; the run of number $FAILS fails.
@@ -32,19 +29,13 @@ PROGRAM = """\
 """
 
 
-class RunToRun(unittest.TestCase):
-    def setUp(self) -> None:
-        self.scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(self.scratch.cleanup)
-        self.folder = pathlib.Path(self.scratch.name)
-        self.program = self.folder / "kbench"
-        self.program.write_text(textwrap.dedent(PROGRAM).format(python=sys.executable))
-        self.program.chmod(0o755)
-        self.out = self.folder / "runs.json.gz"
+class RunToRun(PlantedProgram):
+    PROGRAM = PROGRAM
+    SCRIPT = "run-to-run"
 
-    def script(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
-        return subprocess.run([sys.executable, str(ROOT / "scripts/run-to-run"), *arguments], capture_output=True, text=True,
-                              env={"PATH": "/usr/bin:/bin"} | environment, timeout=100)
+    def setUp(self) -> None:
+        super().setUp()
+        self.out = self.folder / "runs.json.gz"
 
     def runs(self, count: int, **environment: str) -> subprocess.CompletedProcess:
         return self.script("--kbench", str(self.program), "--runs", str(count), "--out", str(self.out), "--", "--model", "x",

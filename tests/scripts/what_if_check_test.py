@@ -3,12 +3,9 @@
 import json
 import pathlib
 import subprocess
-import sys
-import tempfile
-import textwrap
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from planted_program import PlantedProgram
 
 # A GPU of 132 SMs on which a shape takes 1 ms; on n of them it is expected to take 132 / n ms, and takes $FACTOR times
 # that. Every call is noted.
@@ -43,19 +40,13 @@ PROGRAM = """\
 """
 
 
-class WhatIfCheck(unittest.TestCase):
-    def setUp(self) -> None:
-        self.scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(self.scratch.cleanup)
-        self.folder = pathlib.Path(self.scratch.name)
-        self.program = self.folder / "kbench"
-        self.program.write_text(textwrap.dedent(PROGRAM).format(python=sys.executable))
-        self.program.chmod(0o755)
-        self.out = self.folder / "what-if.json"
+class WhatIfCheck(PlantedProgram):
+    PROGRAM = PROGRAM
+    SCRIPT = "what-if-check"
 
-    def script(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
-        return subprocess.run([sys.executable, str(ROOT / "scripts/what-if-check"), *arguments], capture_output=True, text=True,
-                              env={"PATH": "/usr/bin:/bin"} | environment, timeout=100)
+    def setUp(self) -> None:
+        super().setUp()
+        self.out = self.folder / "what-if.json"
 
     def check(self, *shapes: str, options: tuple[str, ...] = (), **environment: str) -> subprocess.CompletedProcess:
         return self.script("--kbench", str(self.program), "--out", str(self.out), *options, "--", *(shapes or ("--model x",)),

@@ -408,8 +408,9 @@ TEST(Columns, OfAWholePointSayHowItStandsToTheRoofs) {
 TEST(Columns, ByCauseAddUpToTheLatencyAndOpsToTheirSteps) {
     const ResultFile file{"result.json", example::profiled_result()};
     TableQuery query;
-    query.columns = {"useful_us", "clock_us",      "main_loop_us", "fixed_us",       "uneven_us",  "extra_us",
-                     "gaps_us",   "dependency_us", "latency_ms",   "unexplained_us", "misfit_pct", "undecided_pct"};
+    query.columns = {"useful_work_us",  "clock_us",         "main_loop_us", "fixed_time_us",
+                     "uneven_waves_us", "extra_work_us",    "gaps_us",      "dependency_us",
+                     "latency_ms",      "not_explained_us", "misfit_pct",   "undecided_pct"};
     const auto table_by = [&](std::string_view level) {
         query.level = &find_level(level);
         return query_table({&file, 1}, query);

@@ -351,21 +351,23 @@ TEST_F(Cli, AnInterruptedTrainingSavesItsWeights) {
     }
 }
 
+/// On a busy host samples are taken again, and may not be enough when the process must end: then it is tried again.
 TEST_F(Cli, InterruptedMicrobenchmarksLeaveWhatWasMeasured) {
-    const std::string out = (directory_ / "micro").string();
-    const Outcome outcome = shell(
-        "(" KBENCH_BINARY
-        " micro --backend cpu --op residual --shape r64w64,r64w128,r64w192 --provider native --precision fp32 --cache hot --ceilings none --counters none --benchmark_min_time=0.5 --time-budget 1 --benchmark_format=json --out " +
-        out + " > " + out + ".json & p=$!; until [ -e " + out +
-        " ] || ! kill -0 $p; do sleep 0.02; done; sleep 0.3; kill -TERM $p; wait $p)");
-    EXPECT_EQ(outcome.exit_code, 128 + SIGTERM) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr("stopped by SIGTERM after 1 of 3 benchmarks"));
-    EXPECT_THAT(read_text(out + ".json"), ContainsRegex("not run: stopped before it"));
-    // Beside other work samples are taken again, and may not be enough when the process must end.
-    EXPECT_THAT(kbench("table --by point -c model,status,reason --csv " + out).out,
-                testing::AnyOf("model,status,reason\nresidual/native/fp32/fwd/r64w64/hot,done,na\n",
-                               "model,status,reason\nresidual/native/fp32/fwd/r64w64/hot,failed,stopped before it was "
-                               "sampled enough\n"));
+    const std::string measured = "model,status\nresidual/native/fp32/fwd/r64w64/hot,done\n";
+    std::string table;
+    for (int attempt = 0; attempt < 5 && table != measured; ++attempt) {
+        const std::string out = (directory_ / ("micro" + std::to_string(attempt))).string();
+        const Outcome outcome = shell(
+            "(" KBENCH_BINARY
+            " micro --backend cpu --op residual --shape r64w64,r64w128,r64w192 --provider native --precision fp32 --cache hot --ceilings none --counters none --benchmark_min_time=0.5 --time-budget 1 --benchmark_format=json --out " +
+            out + " > " + out + ".json & p=$!; until [ -e " + out +
+            " ] || ! kill -0 $p; do sleep 0.02; done; sleep 0.3; kill -TERM $p; wait $p)");
+        EXPECT_EQ(outcome.exit_code, 128 + SIGTERM) << outcome.err;
+        EXPECT_THAT(outcome.err, HasSubstr("stopped by SIGTERM after 1 of 3 benchmarks"));
+        EXPECT_THAT(read_text(out + ".json"), ContainsRegex("not run: stopped before it"));
+        table = kbench("table --by point -c model,status --csv " + out).out;
+    }
+    EXPECT_EQ(table, measured);
 }
 
 TEST_F(Cli, ShardsRunApartAreJoinedAgain) {
