@@ -29,7 +29,9 @@ constexpr WantedRun wanted_runs[] = {
     {Taken::dram, 0.1},  {Taken::l2, 0.1},    {Taken::l2, 0.2},   {Taken::dram, 0.2}, {Taken::compute, 0},
 };
 constexpr std::size_t deciding_runs = 5;
-/// Power that a thief takes makes the work beside it no longer than this many times.
+/// What a thief takes of SMs or of power makes the work beside it no longer than this many times: beside one that is
+/// idle one wave of a grid may become two, beside one that computes the clock is lower.
+constexpr double most_by_fewer_sms = 2.2;
 constexpr double most_by_power = 1.5;
 
 /// A run launches the work at least nine times, and takes up to 1.6 times as long beside a thief, which ends by itself
@@ -94,14 +96,14 @@ void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft) {
         if (wanted.share > 0 && roof <= 0) continue;
         if (setup.begin) setup.begin(text_of(wanted));
         theft.runs.push_back(run_beside(setup, wanted, roof));
-        // On an H100 (driver 580) a thief that only computes made work 2.5 and 8 times as long, on an H200 not longer
-        // (results/h100-2026-11-26/thief.txt).
-        const double alone_ms = theft.runs.front().latency_ms, ms = theft.runs.back().latency_ms;
-        if (wanted.taken != Taken::compute || ms <= most_by_power * alone_ms) continue;
+        const double ms = theft.runs.back().latency_ms;
+        const double before_ms = wanted.taken == Taken::nothing ? setup.alone_ms : theft.runs.front().latency_ms;
+        const double most = wanted.taken == Taken::nothing ? most_by_fewer_sms : most_by_power;
+        if (wanted.share > 0 || before_ms <= 0 || ms <= most * before_ms) continue;
         theft.runs.clear();
-        theft.unavailable = fmt::format(
-            "work and thief take turns in time here: beside one that only computes it took {:.3g} ms, beside an idle one {:.3g}",
-            ms, alone_ms);
+        theft.unavailable =
+            fmt::format("{} the work took {:.3g} ms, {:.3g} {}: more than what a thief takes explains", text_of(wanted),
+                        ms, before_ms, wanted.taken == Taken::nothing ? "alone" : "beside an idle one");
         return;
     }
 }
@@ -120,8 +122,14 @@ void measure_theft(const PartContext& at) {
         if (taken == 0) throw DeviceError("this GPU has too few SMs for a thief beside the work");
         const std::unique_ptr<Thief> thief = make_thief(at.device, taken);
         WorkOnPart work(ranges_of(at.plan, at.device), at.device);
-        run_beside_thieves({work, *thief, all - taken, at.wants.roofs, at.options().theft_s,
-                            latency_s(at) > longest_in_full_s, [&](const std::string& text) { at.begin(text); }},
+        run_beside_thieves({.work = work,
+                            .thief = *thief,
+                            .multiprocessors = all - taken,
+                            .roofs = at.wants.roofs,
+                            .seconds = at.options().theft_s,
+                            .alone_ms = latency_s(at) * 1e3,
+                            .is_short = latency_s(at) > longest_in_full_s,
+                            .begin = [&](const std::string& text) { at.begin(text); }},
                            theft);
     } catch (const Error& error) {
         at.require_device();

@@ -19,12 +19,14 @@ struct TheftSetup {
     int multiprocessors;    ///< those that the thief leaves the work
     const Roofs& roofs;     ///< shares of them are taken; a level without one is left out
     double seconds = 0.15;  ///< for the work beside each thief
+    double alone_ms = 0;    ///< the work on all SMs without a thief; 0: not known, and not compared with
     bool is_short = false;  ///< the largest shares alone, in half as many runs
     std::function<void(const std::string& text)> begin = {};  ///< called before each, with what comes
 };
 
-/// Appends a run beside each thief to `theft`, so that what came before an error stays. Where the GPU lets work and
-/// thief take turns in time, which says nothing of bandwidth, there are no runs and the reason instead. Throws
+/// Appends a run beside each thief to `theft`, so that what came before an error stays. Where a thief that takes no
+/// bandwidth makes the work far longer, runs beside it say nothing of bandwidth: then there are none, and the reason
+/// instead. Throws
 /// DeviceError where launches cannot be recorded, or the thief ended before they did.
 void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft);
 

@@ -31,25 +31,28 @@ struct alignas(16) ThiefCount {
 /// Words of ThiefTask::sums.
 inline constexpr unsigned thief_sums = 1024;
 
-/// What a thief that runs is to do from now on, in mapped host memory. It looks there as often as it tells. Blocks that
-/// end and start again land on other SMs, and what is left of a cluster's places then differs: so one thief does all.
+/// What a thief that runs is to do from now on. It looks there as often as it tells. Blocks that end and start again
+/// land on other SMs, and what is left of a cluster's places then differs: so one thief does all.
 struct ThiefOrder {
     unsigned theft = 0;
     unsigned chunks = 0;      ///< as many of the buffer are read, from its beginning
     double ns_per_chunk = 0;  ///< a block's pace; 0: as many as it can
 };
 
+/// All memory is the device's. While a kernel waits for what it reads of host memory, the kernels beside it do not end:
+/// with `order` there each of them took 55 to 65 us more on an H100, and none does so
+/// (results/h100-2026-11-26/thief.txt).
 struct ThiefTask {
     Theft theft = Theft::compute;
     int blocks = 0;              ///< the SMs that it takes, which must be empty when it starts
-    const void* data = nullptr;  ///< device memory of `bytes`, of at least a chunk; not for nothing and compute
+    const void* data = nullptr;  ///< of `bytes`, of at least a chunk; not for nothing and compute
     std::int64_t bytes = 0;
     double bytes_per_ns = 0;            ///< by all blocks together; 0: as many as they can
     std::int64_t deadline_ns = 0;       ///< since each block began; at most longest_theft_ns
-    const unsigned* stop = nullptr;     ///< mapped host memory: not 0 ends the kernel within some 100 us
-    const ThiefOrder* order = nullptr;  ///< mapped host memory: overrides theft, bytes and pace; null: they stay
-    ThiefCount* counts = nullptr;       ///< [blocks], mapped host memory, zero before
-    std::uint32_t* sums = nullptr;      ///< [thief_sums], device memory: what was read, so that loads are not left out
+    const unsigned* stop = nullptr;     ///< not 0 ends the kernel within some 100 us
+    const ThiefOrder* order = nullptr;  ///< overrides theft, bytes and pace; null: they stay
+    ThiefCount* counts = nullptr;       ///< [blocks], zero before
+    std::uint32_t* sums = nullptr;      ///< [thief_sums]: what was read, so that loads are not left out
 };
 
 /// Loads the kernels as their first launches would, which would wait for what runs beside them.

@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <array>
 #include <chrono>
-#include <cstring>
 #include <thread>
 
 #include "kbench/error.h"
@@ -29,8 +28,9 @@ class ThiefOnDevice : public ::testing::Test {
     void SetUp() override {
         KBENCH_NEEDS_DEVICE();
         KBENCH_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-        KBENCH_CUDA(cudaHostAlloc(&counts_, blocks * sizeof(ThiefCount), cudaHostAllocMapped));
-        KBENCH_CUDA(cudaHostAlloc(&stop_, sizeof(unsigned), cudaHostAllocMapped));
+        KBENCH_CUDA(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
+        KBENCH_CUDA(cudaMalloc(&counts_, blocks * sizeof(ThiefCount)));
+        KBENCH_CUDA(cudaMalloc(&stop_, sizeof(unsigned)));
         int l2_bytes = 0;
         KBENCH_CUDA(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, 0));
         bytes_ = 8 * std::int64_t{l2_bytes} / thief_chunk_bytes * thief_chunk_bytes;
@@ -44,18 +44,19 @@ class ThiefOnDevice : public ::testing::Test {
     }
     void TearDown() override {
         if (stream_ == nullptr) return;
-        *stop_ = 1;
+        write_stop(1);
         cudaStreamSynchronize(stream_);
         cudaStreamDestroy(stream_);
+        cudaStreamDestroy(copies_);
         cudaFree(data_);
         cudaFree(sums_);
-        cudaFreeHost(counts_);
-        cudaFreeHost(stop_);
+        cudaFree(counts_);
+        cudaFree(stop_);
     }
 
     ThiefTask task(Theft theft, double bytes_per_ns, std::int64_t deadline_ns = second_ns) {
-        std::memset(static_cast<void*>(counts_), 0, blocks * sizeof(ThiefCount));
-        *stop_ = 0;
+        KBENCH_CUDA(cudaMemsetAsync(counts_, 0, blocks * sizeof(ThiefCount), copies_));
+        write_stop(0);
         return {.theft = theft,
                 .blocks = blocks,
                 .data = data_,
@@ -67,11 +68,23 @@ class ThiefOnDevice : public ::testing::Test {
                 .sums = sums_};
     }
 
+    void write_stop(unsigned value) {
+        KBENCH_CUDA(cudaMemcpyAsync(stop_, &value, sizeof(value), cudaMemcpyHostToDevice, copies_));
+        KBENCH_CUDA(cudaStreamSynchronize(copies_));
+    }
+    void stop() {
+        write_stop(1);
+        KBENCH_CUDA(cudaStreamSynchronize(stream_));
+    }
+
     ThiefCount total() const {
+        std::array<ThiefCount, blocks> counts;
+        KBENCH_CUDA(cudaMemcpyAsync(counts.data(), counts_, sizeof(counts), cudaMemcpyDeviceToHost, copies_));
+        KBENCH_CUDA(cudaStreamSynchronize(copies_));
         ThiefCount all;
-        for (int block = 0; block < blocks; ++block) {
-            all.bytes += std::atomic_ref(counts_[block].bytes).load();
-            all.ns += std::atomic_ref(counts_[block].ns).load();
+        for (const ThiefCount& block : counts) {
+            all.bytes += block.bytes;
+            all.ns += block.ns;
         }
         all.ns /= blocks;
         return all;
@@ -89,7 +102,7 @@ class ThiefOnDevice : public ::testing::Test {
         return runs;
     }
 
-    cudaStream_t stream_ = nullptr;
+    cudaStream_t stream_ = nullptr, copies_ = nullptr;
     ThiefCount* counts_ = nullptr;
     unsigned* stop_ = nullptr;
     std::int64_t bytes_ = 0, small_bytes_ = 0;
@@ -104,8 +117,7 @@ TEST_F(ThiefOnDevice, TakesWhatItIsToldWithinATenth) {
             std::this_thread::sleep_for(milliseconds(20));
             EXPECT_NEAR(rate_for(milliseconds(100)) / bytes_per_ns, 1, 0.1) << bytes_per_ns << " bytes a ns";
             ASSERT_TRUE(is_running());
-            *stop_ = 1;
-            KBENCH_CUDA(cudaStreamSynchronize(stream_));
+            stop();
         }
 }
 
@@ -113,8 +125,7 @@ TEST_F(ThiefOnDevice, TakesMoreWithoutAPaceAndNothingWhereItComputes) {
     run_thief(task(Theft::l2, 0), stream_);
     std::this_thread::sleep_for(milliseconds(20));
     EXPECT_GT(rate_for(milliseconds(50)), 300) << "8 SMs of L2's bandwidth";
-    *stop_ = 1;
-    KBENCH_CUDA(cudaStreamSynchronize(stream_));
+    stop();
     run_thief(task(Theft::compute, 0), stream_);
     std::this_thread::sleep_for(milliseconds(20));
     EXPECT_EQ(total().bytes, 0u);
@@ -143,8 +154,7 @@ TEST_F(ThiefOnDevice, StopsWhenItIsAskedTo) {
         std::this_thread::sleep_for(milliseconds(20));
         ASSERT_TRUE(is_running());
         const Clock::time_point asked = Clock::now();
-        *stop_ = 1;
-        KBENCH_CUDA(cudaStreamSynchronize(stream_));
+        stop();
         EXPECT_LT(seconds_since(asked), 0.05);
     }
 }

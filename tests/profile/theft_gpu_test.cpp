@@ -122,6 +122,23 @@ TEST_F(GpuTheft, WorkIsRecordedWhileTheThiefGoesOn) {
     }
 }
 
+/// A thief that read host memory made each kernel beside it 50 us longer.
+TEST_F(GpuTheft, KernelsEndNoLaterBesideIt) {
+    const std::unique_ptr<Thief> thief = make_thief(*device_, thief_sms_);
+    const int sms = count_;
+    std::vector<std::pair<std::string, Enqueue>> steps(100);
+    for (auto& [name, enqueue] : steps) {
+        name = "spin";
+        enqueue = [sms](cudaStream_t stream) { cuda::spin(9000, sms, stream); };  // 5 us
+    }
+    WorkOnPart work = work_of(steps);
+    const double alone_ms = work.times(0.1).latency_ms.median;
+    for (const Taken what : {Taken::nothing, Taken::compute, Taken::dram, Taken::l2}) {
+        thief->start(what, what == Taken::dram || what == Taken::l2 ? 300e9 : 0);
+        EXPECT_LT(work.times(0.1).latency_ms.median, 1.15 * alone_ms) << static_cast<int>(what);
+    }
+}
+
 TEST_F(GpuTheft, TakesTheSharesThatItIsAskedFor) {
     const int sms = count_;
     measured({{"spin", [sms](cudaStream_t stream) { cuda::spin(100000, sms, stream); }}});

@@ -1,13 +1,13 @@
-// Its kernel is told to stop, and tells what it took, through host memory that is mapped: neither needs a stream that
-// could wait for it.
+// Its kernel is told what to do, and tells what it took, through device memory, which copies on a stream of their own
+// write and read: no kernel ever reads host memory (kernels/probe/thief.h says why).
 #include "bench/measure/cuda/thief.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "kbench/error.h"
@@ -18,20 +18,26 @@
 namespace kbench::cuda {
 namespace {
 
-/// Host memory that kernels read and write where it is.
-class MappedMemory {
+/// Page-locked, so that copies to and from it wait for no kernel.
+class PinnedMemory {
   public:
-    explicit MappedMemory(std::size_t bytes) {
-        KBENCH_CUDA(cudaHostAlloc(&memory_, bytes, cudaHostAllocMapped));
+    explicit PinnedMemory(std::size_t bytes) {
+        KBENCH_CUDA(cudaHostAlloc(&memory_, bytes, cudaHostAllocDefault));
         std::memset(memory_, 0, bytes);
     }
-    ~MappedMemory() { cudaFreeHost(memory_); }
-    MappedMemory(const MappedMemory&) = delete;
-    MappedMemory& operator=(const MappedMemory&) = delete;
+    ~PinnedMemory() { cudaFreeHost(memory_); }
+    PinnedMemory(const PinnedMemory&) = delete;
+    PinnedMemory& operator=(const PinnedMemory&) = delete;
     void* data() const { return memory_; }
 
   private:
     void* memory_ = nullptr;
+};
+
+/// What the kernel looks at while it runs.
+struct Control {
+    probe::ThiefOrder order;
+    unsigned stop = 0;
 };
 
 /// A part of L2 that leaves the work beside it most of its own data.
@@ -79,9 +85,10 @@ class CudaThief final : public Thief {
           l2_bytes_(static_cast<std::int64_t>(whole_chunks(device.info().gpu.value().l2_bytes / part_of_l2))),
           buffer_(device, whole_chunks(times_l2 * device.info().gpu.value().l2_bytes)),
           sums_(device, probe::thief_sums * sizeof(std::uint32_t)),
-          counts_(static_cast<std::size_t>(blocks_) * sizeof(probe::ThiefCount)),
-          stop_(sizeof(unsigned)),
-          order_(sizeof(probe::ThiefOrder)) {
+          counts_(device, counts_bytes()),
+          control_(device, sizeof(Control)),
+          host_counts_(counts_bytes()),
+          host_control_(sizeof(Control)) {
         probe::load_thief();
         probe::stream_memory(probe::Traffic::write, {},
                              {buffer_.data(), nullptr, nullptr, static_cast<std::int64_t>(buffer_.bytes()), nullptr}, 1,
@@ -91,7 +98,9 @@ class CudaThief final : public Thief {
         KBENCH_CUDA(cudaStreamSynchronize(stream()));
     }
     ~CudaThief() override {
-        ask_to_stop(true);
+        control().stop = 1;
+        cudaMemcpyAsync(control_.data(), &control(), sizeof(Control), cudaMemcpyHostToDevice, copies_.get());
+        cudaStreamSynchronize(copies_.get());
         cudaStreamSynchronize(stream());
     }
     CudaThief(const CudaThief&) = delete;
@@ -100,17 +109,19 @@ class CudaThief final : public Thief {
     void start(Taken what, double bytes_per_s) override {
         const probe::Theft theft = theft_of(what);
         const std::int64_t bytes = what == Taken::l2 ? l2_bytes_ : static_cast<std::int64_t>(buffer_.bytes());
-        const probe::ThiefOrder order = probe::order_of(theft, bytes, bytes_per_s * 1e-9, blocks_);
+        control().order = probe::order_of(theft, bytes, bytes_per_s * 1e-9, blocks_);
         if (is_running()) {
-            write(order);
+            send_control();
             // Blocks look for an order as often as they tell: when all have told twice, all follow it.
             wait_until_all_told();
             wait_until_all_told();
             return;
         }
-        std::memset(counts_.data(), 0, static_cast<std::size_t>(blocks_) * sizeof(probe::ThiefCount));
-        write(order);
-        ask_to_stop(false);
+        control().stop = 0;
+        send_control();
+        KBENCH_CUDA(cudaMemsetAsync(counts_.data(), 0, counts_.bytes(), copies_.get()));
+        KBENCH_CUDA(cudaStreamSynchronize(copies_.get()));
+        auto* const sent = reinterpret_cast<const Control*>(control_.data());
         probe::ThiefTask task;
         task.theft = theft;
         task.blocks = blocks_;
@@ -118,9 +129,9 @@ class CudaThief final : public Thief {
         task.bytes = bytes;
         task.bytes_per_ns = bytes_per_s * 1e-9;
         task.deadline_ns = probe::longest_theft_ns;
-        task.stop = static_cast<const unsigned*>(stop_.data());
-        task.order = static_cast<const probe::ThiefOrder*>(order_.data());
-        task.counts = static_cast<probe::ThiefCount*>(counts_.data());
+        task.stop = &sent->stop;
+        task.order = &sent->order;
+        task.counts = reinterpret_cast<probe::ThiefCount*>(counts_.data());
         task.sums = reinterpret_cast<std::uint32_t*>(sums_.data());
         device_.synchronize();  // its SMs must be empty
         probe::run_thief(task, stream());
@@ -138,48 +149,52 @@ class CudaThief final : public Thief {
     }
 
     void stop() override {
-        ask_to_stop(true);
+        control().stop = 1;
+        send_control();
         KBENCH_CUDA(cudaStreamSynchronize(stream()));
     }
 
     Count count() const override {
         Count all;
-        auto* const counts = static_cast<probe::ThiefCount*>(counts_.data());
-        for (int block = 0; block < blocks_; ++block) {
-            all.bytes += static_cast<double>(std::atomic_ref(counts[block].bytes).load());
-            all.seconds += static_cast<double>(std::atomic_ref(counts[block].ns).load()) * 1e-9 / blocks_;
+        for (const probe::ThiefCount& block : counts()) {
+            all.bytes += static_cast<double>(block.bytes);
+            all.seconds += static_cast<double>(block.ns) * 1e-9 / blocks_;
         }
         return all;
     }
 
   private:
     cudaStream_t stream() const { return stream_.get(); }
-    std::uint64_t ns_of(int block) const {
-        return std::atomic_ref(static_cast<probe::ThiefCount*>(counts_.data())[block].ns).load();
+    std::size_t counts_bytes() const { return static_cast<std::size_t>(blocks_) * sizeof(probe::ThiefCount); }
+    Control& control() const { return *static_cast<Control*>(host_control_.data()); }
+    void send_control() {
+        KBENCH_CUDA(
+            cudaMemcpyAsync(control_.data(), &control(), sizeof(Control), cudaMemcpyHostToDevice, copies_.get()));
+        KBENCH_CUDA(cudaStreamSynchronize(copies_.get()));
     }
-    void write(const probe::ThiefOrder& order) {
-        auto& shared = *static_cast<probe::ThiefOrder*>(order_.data());
-        std::atomic_ref(shared.chunks).store(order.chunks);
-        std::atomic_ref(shared.ns_per_chunk).store(order.ns_per_chunk);
-        std::atomic_ref(shared.theft).store(order.theft);
+    /// What each block last told.
+    std::span<const probe::ThiefCount> counts() const {
+        KBENCH_CUDA(cudaMemcpyAsync(host_counts_.data(), counts_.data(), counts_.bytes(), cudaMemcpyDeviceToHost,
+                                    copies_.get()));
+        KBENCH_CUDA(cudaStreamSynchronize(copies_.get()));
+        return {static_cast<const probe::ThiefCount*>(host_counts_.data()), static_cast<std::size_t>(blocks_)};
     }
     void wait_until_all_told() const {
-        std::vector<std::uint64_t> told;
-        for (int block = 0; block < blocks_; ++block) told.push_back(ns_of(block));
+        const std::span<const probe::ThiefCount> now = counts();
+        const std::vector<probe::ThiefCount> before(now.begin(), now.end());
+        const auto has_told = [](const probe::ThiefCount& a, const probe::ThiefCount& b) { return a.ns != b.ns; };
         const auto end = std::chrono::steady_clock::now() + longest_start;
-        for (int block = 0; block < blocks_; ++block)
-            while (ns_of(block) == told[static_cast<std::size_t>(block)])
-                if (std::chrono::steady_clock::now() > end)
-                    throw DeviceError("the thief found no SMs that other work had left");
+        while (!std::ranges::equal(counts(), before, has_told))
+            if (std::chrono::steady_clock::now() > end)
+                throw DeviceError("the thief found no SMs that other work had left");
     }
-    void ask_to_stop(bool stop) { std::atomic_ref(*static_cast<unsigned*>(stop_.data())).store(stop ? 1 : 0); }
 
     Device& device_;
-    OwnStream stream_;
+    OwnStream stream_, copies_;
     int blocks_;
     std::int64_t l2_bytes_;  ///< the part of the buffer that stays in L2
-    DeviceBuffer buffer_, sums_;
-    MappedMemory counts_, stop_, order_;
+    DeviceBuffer buffer_, sums_, counts_, control_;
+    PinnedMemory host_counts_, host_control_;
 };
 
 }  // namespace
