@@ -88,7 +88,10 @@ Planted compute_and_l2_tied(const Planter& at, const Drawn& drawn) {
         const double fmas = bytes_a_thread / (*l2.value.value * 1e9) * flop_per_s / 2;
         return static_cast<int>(std::lround((fmas - cuda::known::tied_fmas(0)) * 256 / cuda::known::tied_round));
     };
-    const double clock_mhz = at.clock_mhz([&] { enqueue_with(rounds_at(fp32.clock_mhz)); });
+    // The clock is that of work with as many FMAs as it asks for: twice, as fewer of them draw less power. A clock that
+    // was read before it had settled planted more FMAs than are tied, which was rightly found compute-bound (H100).
+    double clock_mhz = fp32.clock_mhz;
+    for (int pass = 0; pass < 2; ++pass) clock_mhz = at.clock_mhz([&] { enqueue_with(rounds_at(clock_mhz)); });
     const int rounds = rounds_at(clock_mhz);
     const double threads = static_cast<double>(blocks) * cuda::known::unit_threads;
     const double bytes = threads * steps * bytes_a_thread, flops = 2 * threads * steps * cuda::known::tied_fmas(rounds);

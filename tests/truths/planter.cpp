@@ -49,10 +49,10 @@ double Planter::clock_mhz(const std::function<void()>& enqueue) const {
             device().synchronize();
         }
     };
-    run(0.3);
+    run(settled_budget().sampler.warm_up_s);
     ConditionSampler conditions(known_.machine_state());
     conditions.start();
-    run(0.2);
+    run(0.5);
     const Quantity clock = conditions.stop().sm_clock_mhz;
     if (!clock.value) throw Unsupported("the SMs' clock cannot be read: " + clock.reason);
     return *clock.value;

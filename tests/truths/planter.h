@@ -44,7 +44,8 @@ class Planter {
 
     /// Milliseconds of work once it is warm.
     double ms(const std::function<void()>& enqueue) const;
-    /// The SMs' clock under that work, after half a second of it.
+    /// The SMs' clock under that work, once it has settled as long as under settled_budget(): read earlier it is higher
+    /// than the one at which the work is judged, and work planted by it differs from what it is called.
     double clock_mhz(const std::function<void()>& enqueue) const;
 
     /// Looks that fit a truth into two seconds: `extra` sets are counted besides those of every truth.
