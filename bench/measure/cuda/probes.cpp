@@ -8,6 +8,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "analysis/machine/usable_roofs.h"
 #include "kbench/error.h"
 #include "kernels/probe/cache.h"
 #include "kernels/probe/fma.h"
@@ -183,11 +184,8 @@ void add_mma(const ProbeContext& context, probe::Mma mma, Variants& variants) {
         }
 }
 
-/// Only compute capability 9.0 has wgmma: what comes after it has other instructions, which kbench does not know.
-bool has_wgmma(const GpuInfo& gpu) { return gpu.compute_capability_major == 9 && gpu.compute_capability_minor == 0; }
-
 void add_wgmma(const ProbeContext& context, Precision precision, Variants& variants) {
-    if (!has_wgmma(context.gpu)) return;
+    if (tensor_path(context.gpu) != TensorPath::wgmma) return;
     struct Shape {
         int warpgroups, blocks_per_sm;
     };
@@ -216,6 +214,8 @@ Variants tensor_variants(const ProbeContext& context) {
         add_mma(context, probe::Mma::fp64_16x8x16, variants);
         add_mma(context, probe::Mma::fp64_8x8x4, variants);
     } else {
+        // What mma.sync reaches where another instruction is faster is no roof, and correct kernels would exceed it.
+        if (const std::string why = no_tensor_roof(context.gpu); !why.empty()) throw Unsupported(why);
         add_wgmma(context, precision, variants);
         add_mma(context, mma_of(precision), variants);
     }
@@ -223,10 +223,11 @@ Variants tensor_variants(const ProbeContext& context) {
     return variants;
 }
 
-/// Kernels with mma.sync cannot reach what wgmma does, so they have a roof of their own.
+/// Kernels with mma.sync cannot reach what wgmma or tcgen05 does, so they have a ceiling of their own.
 template <Precision precision>
 Variants mma_sync_variants(const ProbeContext& context) {
-    if (!has_wgmma(context.gpu)) throw Unsupported("without wgmma the ceiling of tensor cores is that of mma.sync");
+    if (tensor_path(context.gpu) == TensorPath::mma_sync)
+        throw Unsupported("the ceiling of tensor cores is that of mma.sync, the only instruction for them here");
     Variants variants;
     add_mma(context, mma_of(precision), variants);
     if (variants.empty()) throw Unsupported("kbench was not built for this architecture");

@@ -35,7 +35,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Version of the kernels that measure a GPU; cpu::probe_version is that of the loops that measure a CPU.
-constexpr int cuda_probe_version = 2;
+constexpr int cuda_probe_version = 3;
 
 /// Schema of the file; the ceilings in it have result.json's fields.
 constexpr std::string_view file_schema = "kbench.ceilings/1";
