@@ -93,11 +93,22 @@ Variants memory_variants(const ProbeContext& context) {
     return variants;
 }
 
+/// A part of L2 that a buffer takes.
+struct PartOfL2 {
+    int parts, of;
+};
+/// Of what may be two partitions each keeps what its SMs read, so that up to a half of L2 is read from the near one.
+constexpr PartOfL2 near_parts[] = {{1, 4}, {1, 8}, {1, 2}};
+/// More than either partition holds, so that some reads go to the other one; not so much more that they go to DRAM.
+constexpr PartOfL2 far_parts[] = {{5, 8}};
+
+template <const auto& l2_parts>
 Variants l2_variants(const ProbeContext& context) {
     const Memory sums = allocate_sums(context);
     Variants variants;
-    for (const int share : {4, 8, 2}) {
-        const std::int64_t bytes = context.gpu.l2_bytes / share / probe::memory_chunk_bytes * probe::memory_chunk_bytes;
+    for (const auto [parts, of] : l2_parts) {
+        const std::int64_t chunks = context.gpu.l2_bytes * parts / of / probe::memory_chunk_bytes;
+        const std::int64_t bytes = chunks * probe::memory_chunk_bytes;
         const Memory data = allocate_filled(context, bytes);
         for (const int loads : {2, 4, 8})
             for (const int blocks_per_sm : {2, 4, 8}) {
@@ -105,7 +116,7 @@ Variants l2_variants(const ProbeContext& context) {
                 const int blocks = blocks_per_sm * context.gpu.multiprocessors;
                 if (blocks * probe::l2_chunk_bytes(loads) > bytes) continue;  // two would read the same at a time
                 variants.push_back(
-                    {fmt::format("1/{} of L2, {} in flight, {} blocks/SM", share, loads, blocks_per_sm),
+                    {fmt::format("{}/{} of L2, {} in flight, {} blocks/SM", parts, of, loads, blocks_per_sm),
                      static_cast<double>(probe::l2_chunk_bytes(loads)) * blocks * steps, [=](int iterations) {
                          probe::read_l2(data->data(), bytes, loads, blocks, iterations * steps,
                                         reinterpret_cast<std::uint32_t*>(sums->data()), context.span, context.stream);
@@ -264,7 +275,8 @@ constexpr Probe probes[] = {
     {"dram_write", Pace::busy, memory_variants<probe::Traffic::write>},
     {"dram_copy", Pace::busy, memory_variants<probe::Traffic::copy>},
     {"dram_triad", Pace::busy, memory_variants<probe::Traffic::triad>},
-    {"l2_read", Pace::busy, l2_variants},
+    {"l2_read", Pace::busy, l2_variants<near_parts>},
+    {"l2_far_read", Pace::busy, l2_variants<far_parts>},
     {"l1_read", Pace::rested, near_variants<probe::NearMemory::l1>},
     {"shared_read", Pace::rested, near_variants<probe::NearMemory::shared>},
     {"special", Pace::rested, unit_variants<probe::power_chains, float>},
