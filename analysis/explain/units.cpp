@@ -29,8 +29,6 @@ constexpr Unit units[] = {
     {&Counters::l2_to_sms, l2},
     {&Counters::sms_to_l2, l2},
 };
-constexpr std::array arithmetic{&Counters::pipe_alu, &Counters::pipe_fma, &Counters::pipe_fp64};
-
 constexpr double cycles_of_an_instruction = 2;  // in the ALU or FMA pipe, of 16 lanes a scheduler
 
 /// The part of the active cycles with an issue.
@@ -73,7 +71,7 @@ UnitActivity unit_activity(const StepFacts& step) {
     const bool few_issues = issue && *issue * cycles_of_an_instruction < half_busy_unit_share;
     // fp64 may have a pipe of a 64th of the width, and tcgen05 one that no counter here is of.
     activity.known = issue && counters.tensor_pipe_active && std::ranges::all_of(needed_units, has) &&
-                     (std::ranges::all_of(arithmetic, has) || few_issues) &&
+                     (std::ranges::all_of(arithmetic_units, has) || few_issues) &&
                      (step.step->precision != Precision::fp64 || counters.pipe_fp64) &&
                      counters.tcgen05_inst.value_or(0) == 0;
     return activity;

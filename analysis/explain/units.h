@@ -18,6 +18,8 @@ bool is_unit(std::string_view level);
 /// Counters of units that few instructions can keep busy, beside those of the set core: known without them is nothing.
 inline constexpr std::array needed_units{&Counters::pipe_xu, &Counters::pipe_lsu, &Counters::pipe_shared_memory,
                                          &Counters::l2_lookups};
+/// Those of the pipes that many instructions keep busy: needed where more are issued than half of what fills one.
+inline constexpr std::array arithmetic_units{&Counters::pipe_alu, &Counters::pipe_fma, &Counters::pipe_fp64};
 /// What the first three of them did: counted with them, work of roofs.
 inline constexpr std::array work_of_units{&Counters::xu_inst, &Counters::lsu_inst, &Counters::shared_wavefronts};
 

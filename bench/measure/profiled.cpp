@@ -51,8 +51,10 @@ void count(const PartContext& at) {
     if (!request.required && !request.nothing() && at.device.is_gpu()) {
         const auto ask = [&](CounterOf counter) { request.metrics.emplace_back(name_of(counter)); };
         ask(tensor_counter(proof_type(at.point.precision())));  // by default every result proves that
-        // Verdicts need these to say what warps wait for. They fit into the passes of the others.
+        // Verdicts need these to say what warps wait for. All but the arithmetic pipes fit into the passes of the
+        // others.
         std::ranges::for_each(needed_units, ask);
+        std::ranges::for_each(arithmetic_units, ask);
         std::ranges::for_each(work_of_units, ask);
     }
     if (at.options().counters.nothing()) {
