@@ -33,7 +33,7 @@ const OperandSpec* shared_with_head(const Step& step, std::size_t op, const Spec
 
 /// Grows op `i` of `step` where the array by which it hangs on the others has `now` other sizes than `before`; false
 /// where it cannot follow.
-bool follow(Step& step, std::size_t i, const OperandSpec& before, const OperandSpec& now, std::int64_t factor) {
+bool follow(Step& step, std::size_t i, const OperandSpec& before, const OperandSpec& now, Scale factor) {
     if (sizes_of(before) == sizes_of(now)) return true;
     std::optional<Grown<Op>> larger = step.ops[i].grown(step.direction_of(i), factor);
     if (!larger) return false;
@@ -58,7 +58,7 @@ bool fits(const Step& step) {
 
 }  // namespace
 
-std::optional<GrownStep> grown(const Step& step, std::int64_t factor) {
+std::optional<GrownStep> grown(const Step& step, Scale factor) {
     std::optional<Grown<Op>> head = step.head_op().grown(step.direction, factor);
     if (!head) return std::nullopt;
     GrownStep larger{step, head->axis};

@@ -98,7 +98,7 @@ std::string next_experiment(const Explanation& explanation) {
     if (explanation.verdicts.model.lacks_units)
         next.emplace_back("--counters core,tensor,pipes, which counts units that may be it");
     if (explanation.causes.whole.unfitted_us > 0.5 * explanation.causes.whole.time_us)
-        next.emplace_back("times at two and four times the size");
+        next.emplace_back("times at other sizes");
     if (point.backend() == "cuda" && explanation.interventions.model.sms == Influence::unknown)
         next.emplace_back("the same on fewer SMs");
     if (explanation.interventions.model.dram == Influence::unknown)

@@ -15,12 +15,19 @@ constexpr std::size_t fewest_sizes = 3;
 /// What grows is the FLOPs; the size itself where a step has none.
 double work_of(const SizeTime& time) { return time.work_flops > 0 ? time.work_flops : time.factor; }
 
+/// At the size that the step has in its model.
+const SizeTime* own_size(const SizeScaling& scaling) {
+    const auto own = std::ranges::find(scaling.times, 1.0, &SizeTime::factor);
+    return own == scaling.times.end() ? nullptr : &*own;
+}
+
 std::string refusal(const SizeScaling& scaling) {
     if (!scaling.unavailable.empty()) return scaling.unavailable;
     const std::vector<SizeTime>& times = scaling.times;
     if (times.size() < fewest_sizes)
         return fmt::format("it was timed at {} sizes, and a line with a test of it needs {}", times.size(),
                            fewest_sizes);
+    if (own_size(scaling) == nullptr) return "it was not timed at its own size";
     for (const SizeTime& time : times) {
         if (time.implementation != times.front().implementation)
             return fmt::format("at {} times its {} it was run by another implementation", time.factor, scaling.axis);
@@ -67,9 +74,10 @@ SizeParts parts_of(const SizeScaling& scaling, const Interval& clock_mhz, bool s
     const auto mhz_of = [](const SizeTime& time) { return time.sm_clock_mhz.value.value_or(0); };
     const bool has_clocks =
         clock_mhz.low > 0 && std::ranges::all_of(times, [&](const SizeTime& time) { return mhz_of(time) > 0; });
-    const double own_mhz = mhz_of(times.front());
+    const SizeTime& own = *own_size(scaling);
+    const double own_mhz = mhz_of(own);
     const auto at = [&](const SizeTime& time, double us) {
-        const double slower = has_clocks ? own_mhz / mhz_of(time) : 1, work = work_of(time) / work_of(times.front());
+        const double slower = has_clocks ? own_mhz / mhz_of(time) : 1, work = work_of(time) / work_of(own);
         return Equation{us, slower, slope_follows_clock ? work * slower : work};
     };
     const SizeTime &first = times.front(), &middle = times[1], &last = times.back();

@@ -1,4 +1,4 @@
-// A step's time as a fixed part and one that grows with its work, from its times at one, two and four times one of its
+// A step's time as a fixed part and one that grows with its work, from its times at three of one of its
 // sizes.
 //
 //     const SizeFit fit = fit_size(scaling, step.own_clock_mhz);

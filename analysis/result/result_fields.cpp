@@ -256,13 +256,13 @@ const Object object<SmScaling> = Object("sm_scaling", "Time against SMs: what ta
                                         Field("runs", &SmScaling::runs, "All, 3/4, 1/2 and 1/4 of the SMs"));
 
 template <>
-const Object object<SizeTime> =
-    Object("size_time", "A step's time at one size, measured alone",
-           Field("factor", &SizeTime::factor, {.least = 1}, "Of the size that grew: 1, 2, 4"),
-           Field("work_flops", &SizeTime::work_flops, {.least = 0}, "The cost model's at that size"),
-           Field("shape", &SizeTime::shape), Field("implementation", &SizeTime::implementation),
-           Field("us", &SizeTime::us, "One run of the step, without a profiler"),
-           Field("sm_clock_mhz", &SizeTime::sm_clock_mhz, "The SM's own meanwhile"));
+const Object object<SizeTime> = Object(
+    "size_time", "A step's time at one size, measured alone",
+    Field("factor", &SizeTime::factor, {.above = 0}, "Of the size that changed: 1, 2, 4; 0.25, 0.5, 1 for time steps"),
+    Field("work_flops", &SizeTime::work_flops, {.least = 0}, "The cost model's at that size"),
+    Field("shape", &SizeTime::shape), Field("implementation", &SizeTime::implementation),
+    Field("us", &SizeTime::us, "One run of the step, without a profiler"),
+    Field("sm_clock_mhz", &SizeTime::sm_clock_mhz, "The SM's own meanwhile"));
 
 template <>
 const Object object<SizeScaling> =
@@ -427,7 +427,7 @@ const Object object<Point> = Object(
     Field("sm_scaling", &Point::sm_scaling, {.optional = 6},
           "The same work on some of the GPU's SMs, every kernel recorded; missing where it was not asked for"),
     Field("size_scaling", &Point::size_scaling, {.optional = 6},
-          "Steps alone, at one, two and four times one of their sizes; missing where it was not asked for"),
+          "Steps alone, at three of one of their sizes; missing where it was not asked for"),
     Field("theft", &Point::theft, {.optional = 6},
           "The same work while a thief takes bandwidth; missing where it was not asked for"),
     Field("graph_clock", &Point::graph_clock, {.optional = 6},

@@ -1,5 +1,5 @@
-// Time against size: each distinct step by itself, at its own size and with one size two and four times as large, by
-// the same algorithm. What does not grow is a fixed time of its kernels.
+// Time against size: each distinct step by itself, at its own size and with one size two and four times as large, or a
+// half and a quarter, by the same algorithm. What does not grow is a fixed time of its kernels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,11 @@ using Clock = std::chrono::steady_clock;
 constexpr double least_share = 0.01;
 constexpr std::size_t most_shapes = 16;
 /// Two sizes always fit a line; the third tests it. The second triple is for what is too large at 4 times its size.
-constexpr std::array<std::array<std::int64_t, 3>, 2> triples = {{{1, 2, 4}, {1, 2, 3}}};
+using Triple = std::array<Scale, 3>;
+constexpr Scale own_size = 1, half = {1, 2}, quarter = {1, 4};
+constexpr Triple larger_triples[] = {{own_size, 2, 4}, {own_size, 2, 3}};
+/// A time step is the same work in a chain of any length, and the reference of a longer one takes seconds to verify it.
+constexpr Triple shorter_chain[] = {{quarter, half, own_size}};
 /// Weights are read again after this many times the cache was read. With more than so many copies the host is busy for
 /// longer than the measurement.
 constexpr double caches_apart = 3;
@@ -97,7 +101,7 @@ double work_flops(const Step& step) {
 
 /// A step at one of its sizes, and what is needed to run it.
 struct SizedStep {
-    std::int64_t factor;
+    Scale factor;
     Step step;
     std::shared_ptr<const Computation> computation;
     std::vector<std::size_t> weights = {};  ///< its operands that the model keeps, and reads from memory each time
@@ -107,7 +111,7 @@ struct SizedStep {
     double bytes() const { return operand_bytes + weight_bytes * static_cast<double>(copies - 1); }
 };
 
-/// A sized step to be timed. Larger ones are verified first; the step's own size is already.
+/// A sized step to be timed. Those of other sizes are verified first; the step's own size is already.
 class SizedRuns {
   public:
     SizedRuns(const PartContext& at, const PlannedStep& planned, const SizedStep& sized, std::size_t runs,
@@ -116,7 +120,7 @@ class SizedRuns {
           computation_(sized.computation),
           workspace_(workspace),
           operands_(sized.step, *computation_, at.plan.precision(), device_, at.options().seed, short_sequence) {
-        if (at.options().verify && sized.factor > 1) {
+        if (at.options().verify && sized.factor != own_size) {
             const VerifyTarget target{&sized.step, computation_.get(), planned.provider->name,
                                       at.plan.model().ops[planned.naming_op].layer};
             verify_step(target, at.plan.precision(), device_, operands_, at.options().seed);
@@ -176,7 +180,7 @@ class SizeScalingOfPoint {
         try {
             const std::size_t runs = runs_a_graph(alike.us);
             std::vector<SizedStep> sizes;
-            for (const auto& factors : triples) {
+            for (const Triple& factors : triples_of(planned.step)) {
                 sizes = sized_steps(planned, factors, runs);
                 scaling.unavailable = why_too_much(alike, sizes);
                 if (scaling.unavailable.empty()) break;
@@ -190,12 +194,19 @@ class SizeScalingOfPoint {
     }
 
   private:
-    std::vector<SizedStep> sized_steps(const PlannedStep& planned, std::span<const std::int64_t> factors,
+    static std::span<const Triple> triples_of(const Step& step) {
+        if (step.head_op().time_steps() <= 1) return larger_triples;
+        const std::optional<GrownStep> shortest = grown(step, quarter);
+        const bool divides = shortest && shape_text(grown(shortest->step, 4)->step) == shape_text(step);
+        return divides ? std::span<const Triple>(shorter_chain) : larger_triples;
+    }
+
+    std::vector<SizedStep> sized_steps(const PlannedStep& planned, std::span<const Scale> factors,
                                        std::size_t runs) const {
         std::vector<SizedStep> sizes;
-        for (const std::int64_t factor : factors) {
+        for (const Scale factor : factors) {
             SizedStep& sized = sizes.emplace_back(SizedStep{factor, planned.step, planned.computation});
-            if (factor > 1) {
+            if (factor != own_size) {
                 sized.step = grown(planned.step, factor)->step;
                 sized.computation = resized(*planned.computation, *planned.provider, sized.step, at_.plan.precision());
             }
@@ -224,11 +235,11 @@ class SizeScalingOfPoint {
     /// Why sizes are not run; empty where they are. Time is taken to grow as the work does, and as the size.
     std::string why_too_much(const AlikeSteps& alike, const std::vector<SizedStep>& sizes) const {
         const SizedStep& largest = sizes.back();
-        const double work = work_flops(sizes.front().step), factor = static_cast<double>(largest.factor),
+        const double work = work_flops(alike.first->step), factor = largest.factor.value(),
                      growth = work > 0 ? std::max(factor, work_flops(largest.step) / work) : factor;
         if (const double run_s = alike.us * 1e-6 * growth; run_s > longest_run_s)
             return fmt::format("at {} times its {} a run would take {:.2g} s; those of more than {:.2g} s are left out",
-                               largest.factor, grown(alike.first->step, 2)->axis, run_s, longest_run_s);
+                               factor, grown(alike.first->step, 2)->axis, run_s, longest_run_s);
         double made = 0, needed = 0;
         for (const SizedStep& sized : sizes) {
             made += sized.operand_bytes;
@@ -252,16 +263,15 @@ class SizeScalingOfPoint {
             at_.begin(text_of(sizes[i]));
             const auto start = Clock::now();
             all.push_back(std::make_unique<SizedRuns>(at_, planned, sizes[i], runs, workspace));
-            if (i == 0) continue;
+            if (sizes[i].factor == own_size) continue;
             const double took_s = seconds_since(start);
             preparing_s_ += took_s;
-            if (i + 1 == sizes.size()) continue;
-            const double next_s =
-                took_s * static_cast<double>(sizes[i + 1].factor) / static_cast<double>(sizes[i].factor);
+            if (i + 1 == sizes.size() || sizes[i + 1].factor == own_size) continue;
+            const double next_s = took_s * sizes[i + 1].factor.value() / sizes[i].factor.value();
             if (preparing_s_ + next_s > most_preparing_s)
                 throw Unsupported(fmt::format(
                     "to verify it at {} times its size would take {:.2g} s more; a point's steps may take {:.2g} s together",
-                    sizes[i + 1].factor, next_s, most_preparing_s));
+                    sizes[i + 1].factor.value(), next_s, most_preparing_s));
         }
         return all;
     }
@@ -286,13 +296,13 @@ class SizeScalingOfPoint {
         std::vector<TimedRuns*> in_turns;
         for (const auto& sized : all) in_turns.push_back(&sized->timed());
         const std::vector<Summary> us = time_in_turns(in_turns, at_.options().size_scaling_s, [&] {
-            at_.begin(text_of(sizes.front()));
+            at_.begin(text_of(sizes.back()));
             if (empties_cache) at_.device.fill(cache_.data(), 1, cache_.bytes());
         });
         std::vector<SizeTime> times;
         for (std::size_t i = 0; i < all.size(); ++i) {
             const SizedStep& sized = sizes[i];
-            times.push_back({static_cast<double>(sized.factor), work_flops(sized.step), shape_text(sized.step),
+            times.push_back({sized.factor.value(), work_flops(sized.step), shape_text(sized.step),
                              sized.computation->implementation(), us[i], all[i]->timed().clock_mhz()});
         }
         return times;

@@ -145,8 +145,23 @@ struct Gradients {
     std::vector<std::string_view> passed = {};  ///< operands whose gradient equals that of `out`: no step is needed
 };
 
-/// An op (or its struct) with one of its sizes a whole number of times as large, and which size that is: "k", "seq",
-/// "rows", "time_steps", "batch".
+/// How many times as large: a whole number, or one part of a whole number of parts, of sizes that it divides.
+class Scale {
+  public:
+    constexpr Scale(std::int64_t times, std::int64_t parts = 1) : times_(times), parts_(parts) {}
+    constexpr double value() const { return static_cast<double>(times_) / static_cast<double>(parts_); }
+    friend constexpr std::int64_t operator*(std::int64_t size, Scale scale) {
+        return size * scale.times_ / scale.parts_;
+    }
+    friend constexpr std::int64_t& operator*=(std::int64_t& size, Scale scale) { return size = size * scale; }
+    bool operator==(const Scale&) const = default;
+
+  private:
+    std::int64_t times_, parts_;
+};
+
+/// An op (or its struct) with one of its sizes larger or smaller, and which size that is: "k", "seq", "rows",
+/// "time_steps", "batch".
 template <class T>
 struct Grown {
     T op;
@@ -194,9 +209,10 @@ std::string shape_text(std::initializer_list<std::pair<char, std::int64_t>> size
 ///   gradients()          its backward; a kind without it has none
 ///   in_training()        the op that a training forward runs: it also saves what the backward reads
 ///   accumulating()       the op whose backward adds to existing gradients, in place
-///   grown(direction, n)  the op with one of its sizes n times as large, as a Grown: a size that makes the same kernel
-///                        work longer, so that what does not grow with it is a fixed time of the kernel. Left out: its
-///                        time against size is not measured
+///   grown(direction, factor)  the op with one of its sizes so many times as large, as a Grown: a size that makes the
+///   same
+///                        kernel work longer, so that what does not grow with it is a fixed time of the kernel. Left
+///                        out: its time against size is not measured
 template <class T>
 concept OpStruct = requires {
     T::kind;
@@ -229,11 +245,11 @@ struct OpKind {
     std::vector<Fusion> (*fusions)(Direction);
     bool (*pads_columns)(const void*);
     std::int64_t (*time_steps)(const void*);
-    Op (*on)(std::int64_t rows, std::int64_t columns);                ///< null where the kind has none
-    Gradients (*gradients)();                                         ///< null where the kind has none
-    Op (*in_training)(const void*);                                   ///< the op itself where the kind has none
-    Op (*accumulating)(const void*);                                  ///< null where the kind has none
-    Grown<Op> (*grown)(const void*, Direction, std::int64_t factor);  ///< null where the kind has none
+    Op (*on)(std::int64_t rows, std::int64_t columns);         ///< null where the kind has none
+    Gradients (*gradients)();                                  ///< null where the kind has none
+    Op (*in_training)(const void*);                            ///< the op itself where the kind has none
+    Op (*accumulating)(const void*);                           ///< null where the kind has none
+    Grown<Op> (*grown)(const void*, Direction, Scale factor);  ///< null where the kind has none
 
     bool has(Direction direction) const;
 };
@@ -269,8 +285,8 @@ class Op {
     std::optional<Op> accumulating() const {
         return kind_->accumulating ? std::optional(kind_->accumulating(value_.get())) : std::nullopt;
     }
-    /// The op with one of its sizes `factor` times as large; nothing where its kind names no such size.
-    std::optional<Grown<Op>> grown(Direction direction, std::int64_t factor) const;
+    /// The op with one of its sizes as many times as large; nothing where its kind names no such size.
+    std::optional<Grown<Op>> grown(Direction direction, Scale factor) const;
     /// These throw Unsupported where the kind lacks the direction: no other direction's figures stand in.
     std::vector<OperandSpec> operands(Direction direction) const;
     Work work(Direction direction) const;
@@ -284,7 +300,7 @@ class Op {
     std::shared_ptr<const void> value_;
 };
 inline std::string_view name(const Op& op) { return op.kind().name; }
-inline std::optional<Grown<Op>> Op::grown(Direction direction, std::int64_t factor) const {
+inline std::optional<Grown<Op>> Op::grown(Direction direction, Scale factor) const {
     return kind_->grown ? std::optional(kind_->grown(value_.get(), direction, factor)) : std::nullopt;
 }
 
@@ -352,9 +368,9 @@ const OpKind& op_kind() {
             }(),
         .grown =
             [] {
-                Grown<Op> (*function)(const void*, Direction, std::int64_t) = nullptr;
-                if constexpr (requires(const T& t) { t.grown(Direction{}, std::int64_t{}); })
-                    function = [](const void* op, Direction direction, std::int64_t factor) {
+                Grown<Op> (*function)(const void*, Direction, Scale) = nullptr;
+                if constexpr (requires(const T& t) { t.grown(Direction{}, Scale{1}); })
+                    function = [](const void* op, Direction direction, Scale factor) {
                         const Grown<T> larger = static_cast<const T*>(op)->grown(direction, factor);
                         return Grown<Op>{larger.op, larger.axis};
                     };

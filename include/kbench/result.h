@@ -171,7 +171,7 @@ struct SmScaling {
 /// A step's time at one size, measured alone: the same work again and again in a graph, on operands that rotate so that
 /// weights come from DRAM.
 struct SizeTime {
-    double factor = 1;           ///< how many times the step's own size: 1, 2, 4
+    double factor = 1;           ///< how many times the step's own size: 1, 2, 4; 0.25, 0.5, 1 for time steps
     double work_flops = 0;       ///< the cost model's at that size
     std::string shape;           ///< as StepResult::shape
     std::string implementation;  ///< as StepResult::implementation, which is the same at every size
@@ -179,8 +179,8 @@ struct SizeTime {
     Quantity sm_clock_mhz;       ///< the SM's own clock meanwhile
 };
 
-/// Time against size: steps that are alike, at one, two and four times one of their sizes with the same algorithm. What
-/// grows with the size is the main loop's, what does not is a fixed time of the kernel.
+/// Time against size: steps that are alike, at three of one of their sizes with the same algorithm. What grows with it
+/// is the main loop's, what does not is a fixed time of the kernel.
 struct SizeScaling {
     std::vector<int> steps;       ///< positions in Point::steps of those that are alike
     std::string axis;             ///< which size grew: "k", "seq", "rows", "time_steps", "batch"

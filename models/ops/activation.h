@@ -28,7 +28,7 @@ struct ActivationOp {
         return {input("x", rows, width), output("out", rows, width)};
     }
     static Gradients gradients() { return {{{Direction::bwd, {"dout", "x", "dx"}}}}; }
-    Grown<ActivationOp> grown(Direction, std::int64_t factor) const { return {{rows * factor, width}, "rows"}; }
+    Grown<ActivationOp> grown(Direction, Scale factor) const { return {{rows * factor, width}, "rows"}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     Work work(Direction direction) const {
         constexpr ActivationFacts facts = facts_of(f);

@@ -47,7 +47,7 @@ struct Attention {
     }
     static Gradients gradients() { return {{{Direction::bwd, {"qkv", "out", "dout", "lse", "dqkv"}}}}; }
     Attention in_training() const { return {shape, scale, true}; }
-    Grown<Attention> grown(Direction, std::int64_t factor) const {
+    Grown<Attention> grown(Direction, Scale factor) const {
         Attention op = *this;
         op.shape.seq *= factor;
         return {op, "seq"};

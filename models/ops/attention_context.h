@@ -22,7 +22,7 @@ struct AttentionContext {
         qkv.read = Part{static_cast<double>(qkv.rows), 2 * shape.width(), 3 * shape.width()};  // v
         return {shape.scores("probabilities", OperandUse::input, false), qkv, shape.out()};
     }
-    Grown<AttentionContext> grown(Direction, std::int64_t factor) const {
+    Grown<AttentionContext> grown(Direction, Scale factor) const {
         AttentionContext op = *this;
         op.shape.seq *= factor;
         return {op, "seq"};

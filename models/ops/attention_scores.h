@@ -26,7 +26,7 @@ struct AttentionScores {
         qkv.read = Part{static_cast<double>(qkv.rows), 0, 2 * shape.width()};  // q and k
         return {qkv, shape.scores("scores", OperandUse::output, upcast)};
     }
-    Grown<AttentionScores> grown(Direction, std::int64_t factor) const {
+    Grown<AttentionScores> grown(Direction, Scale factor) const {
         AttentionScores op = *this;
         op.shape.seq *= factor;
         return {op, "seq"};

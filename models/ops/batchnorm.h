@@ -101,7 +101,7 @@ struct BatchNorm {
         if (direction == Direction::bwd) return {};
         return {{.before = {"residual"}}};
     }
-    Grown<BatchNorm> grown(Direction, std::int64_t factor) const {
+    Grown<BatchNorm> grown(Direction, Scale factor) const {
         BatchNorm op = *this;
         op.rows *= factor;
         return {op, "rows"};

@@ -30,7 +30,7 @@ struct BiasAdd {
     }
     static Gradients gradients() { return {{{Direction::bwd, {"dout", "dbias"}}}, {"x"}}; }
     BiasAdd accumulating() const { return {rows, width, true}; }
-    Grown<BiasAdd> grown(Direction, std::int64_t factor) const {
+    Grown<BiasAdd> grown(Direction, Scale factor) const {
         BiasAdd op = *this;
         op.rows *= factor;
         return {op, "rows"};

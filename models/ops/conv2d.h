@@ -92,7 +92,7 @@ struct Conv2d {
         op.accumulates = true;
         return op;
     }
-    Grown<Conv2d> grown(Direction, std::int64_t factor) const {
+    Grown<Conv2d> grown(Direction, Scale factor) const {
         Conv2d op = *this;
         op.batch *= factor;
         return {op, "batch"};

@@ -54,7 +54,7 @@ struct CrossEntropy {
         return {logits, tokens, loss_scale, losses};
     }
     /// More sequences.
-    Grown<CrossEntropy> grown(Direction, std::int64_t factor) const {
+    Grown<CrossEntropy> grown(Direction, Scale factor) const {
         CrossEntropy op = *this;
         op.rows *= factor;
         return {op, "rows"};

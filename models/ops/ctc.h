@@ -54,7 +54,7 @@ struct Ctc {
         logits.use = OperandUse::in_place;
         return {logits, lengths, targets, target_lengths, loss_scale, losses};
     }
-    Grown<Ctc> grown(Direction, std::int64_t factor) const {
+    Grown<Ctc> grown(Direction, Scale factor) const {
         Ctc op = *this;
         op.steps *= factor;
         return {op, "time_steps"};

@@ -62,7 +62,7 @@ struct Embedding {
     /// Accumulates wte's gradient first, then also wpe's: a tied wte may have a gradient when wpe has none.
     Embedding accumulating() const { return {rows, seq, width, vocab, positions, true, accumulates}; }
     /// More sequences.
-    Grown<Embedding> grown(Direction, std::int64_t factor) const {
+    Grown<Embedding> grown(Direction, Scale factor) const {
         Embedding op = *this;
         op.rows *= factor;
         return {op, "rows"};

@@ -74,7 +74,7 @@ struct Gemm {
     }
     Gemm accumulating() const { return {m, n, k, weight_transposed, true}; }
     /// The dimension that the product sums over: as many tiles of the result, each made in a longer loop.
-    Grown<Gemm> grown(Direction direction, std::int64_t factor) const {
+    Grown<Gemm> grown(Direction direction, Scale factor) const {
         Gemm op = *this;
         (direction == Direction::dgrad ? op.n : direction == Direction::wgrad ? op.m : op.k) *= factor;
         return {op, "k"};

@@ -29,7 +29,7 @@ struct Hardtanh {
         return {x, input("dy", rows, width), output("dx", rows, width)};
     }
     static Gradients gradients() { return {{{Direction::bwd, {"out", "dout", "dx"}}}}; }
-    Grown<Hardtanh> grown(Direction, std::int64_t factor) const {
+    Grown<Hardtanh> grown(Direction, Scale factor) const {
         Hardtanh op = *this;
         op.rows *= factor;
         return {op, "rows"};

@@ -41,7 +41,7 @@ struct LayerNorm {
     }
     static Gradients gradients() { return {{{Direction::bwd, {"x", "dout", "weight", "dx", "dweight", "dbias"}}}}; }
     LayerNorm accumulating() const { return {rows, width, epsilon, true}; }
-    Grown<LayerNorm> grown(Direction, std::int64_t factor) const {
+    Grown<LayerNorm> grown(Direction, Scale factor) const {
         LayerNorm op = *this;
         op.rows *= factor;
         return {op, "rows"};

@@ -108,7 +108,7 @@ struct Recurrent {
     }
     Recurrent in_training() const { return {shape, true, accumulates}; }
     Recurrent accumulating() const { return {shape, saves, true}; }
-    Grown<Recurrent> grown(Direction, std::int64_t factor) const {
+    Grown<Recurrent> grown(Direction, Scale factor) const {
         Recurrent op = *this;
         op.shape.steps *= factor;
         return {op, "time_steps"};

@@ -25,7 +25,7 @@ struct ResidualAdd {
         return {input("x", rows, width), input("residual", rows, width), output("out", rows, width)};
     }
     static Gradients gradients() { return {{}, {"x", "residual"}}; }
-    Grown<ResidualAdd> grown(Direction, std::int64_t factor) const {
+    Grown<ResidualAdd> grown(Direction, Scale factor) const {
         ResidualAdd op = *this;
         op.rows *= factor;
         return {op, "rows"};

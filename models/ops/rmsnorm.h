@@ -36,7 +36,7 @@ struct RmsNorm {
     }
     static Gradients gradients() { return {{{Direction::bwd, {"x", "dout", "weight", "dx", "dweight"}}}}; }
     RmsNorm accumulating() const { return {rows, width, epsilon, true}; }
-    Grown<RmsNorm> grown(Direction, std::int64_t factor) const {
+    Grown<RmsNorm> grown(Direction, Scale factor) const {
         RmsNorm op = *this;
         op.rows *= factor;
         return {op, "rows"};

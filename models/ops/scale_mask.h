@@ -30,7 +30,7 @@ struct ScaleMask {
         return {scores};
     }
     /// More sequences: rows of the same scores.
-    Grown<ScaleMask> grown(Direction, std::int64_t factor) const {
+    Grown<ScaleMask> grown(Direction, Scale factor) const {
         ScaleMask op = *this;
         op.shape.batch *= factor;
         return {op, "rows"};

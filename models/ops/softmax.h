@@ -24,7 +24,7 @@ struct Softmax {
         if (upcast) scores.element = ElementType::at_least_fp32;
         return {scores, probabilities};
     }
-    Grown<Softmax> grown(Direction, std::int64_t factor) const {
+    Grown<Softmax> grown(Direction, Scale factor) const {
         Softmax op = *this;
         op.rows *= factor;
         return {op, "rows"};

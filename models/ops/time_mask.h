@@ -34,7 +34,7 @@ struct TimeMask {
                 output(is_backward ? "dx" : "out", batch * rows_each, steps)};
     }
     static Gradients gradients() { return {{{Direction::bwd, {"dout", "lengths", "dx"}}}}; }
-    Grown<TimeMask> grown(Direction, std::int64_t factor) const {
+    Grown<TimeMask> grown(Direction, Scale factor) const {
         TimeMask op = *this;
         op.batch *= factor;
         return {op, "batch"};

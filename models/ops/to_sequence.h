@@ -24,7 +24,7 @@ struct ToSequence {
         return {input("x", batch * features, steps), output("out", steps * batch, features)};
     }
     static Gradients gradients() { return {{{Direction::bwd, {"dout", "dx"}}}}; }
-    Grown<ToSequence> grown(Direction, std::int64_t factor) const {
+    Grown<ToSequence> grown(Direction, Scale factor) const {
         ToSequence op = *this;
         op.batch *= factor;
         return {op, "batch"};

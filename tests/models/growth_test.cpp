@@ -85,6 +85,7 @@ TEST(GrownSteps, OfSequencesAreLonger) {
     EXPECT_EQ(grown_text("lstm", "t5n2h8"), "time_steps t10n2h8");
     EXPECT_EQ(grown_text("gru", "t5n2h8", Direction::wgrad), "time_steps t10n2h8");
     EXPECT_EQ(time_steps(grown(parse_problem("rnn", "t5n2h8"), 4)->step), 20);
+    EXPECT_EQ(time_steps(grown(parse_problem("rnn", "t20n2h8"), {1, 4})->step), 5);
 }
 
 TEST(GrownSteps, AreNoneWhereTheKindNamesNoSize) {

@@ -177,7 +177,7 @@ TEST(Answer, SaysWhereNothingCanBeTold) {
     const std::vector<std::string> answer = answer_of(
         {{.op = "gemm", .compute = 0.4, .issue = 0.2, .occupancy_pct = 12, .units = {{"tensor_pipe_active", 70}}}});
     EXPECT_THAT(answer[1], HasSubstr("For 100 % of the steps' time the bottleneck is one of tensor cores (at most"));
-    EXPECT_THAT(answer[2], HasSubstr("the next experiment is times at two and four times the size"));
+    EXPECT_THAT(answer[2], HasSubstr("the next experiment is times at other sizes"));
 }
 
 /// A product of 100 us in which 60 are work at its roof, 30 its main loop and 10 fixed.

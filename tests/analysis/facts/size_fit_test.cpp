@@ -57,6 +57,17 @@ TEST(SizeFit, HasTheEndsOfTheTimes) {
     EXPECT_NEAR(parts.slope_us.high, (11.3 - 4.7) / 3, 1e-9);
 }
 
+TEST(SizeFit, IsAtTheSizeThatTheStepHas) {
+    SizeScaling shorter = line();
+    shorter.axis = "time_steps";
+    shorter.times = {size_time(0.25, 5), size_time(0.5, 7), size_time(1, 11)};
+    const SizeParts parts = fit_of(shorter).by_clock;
+    EXPECT_NEAR(parts.fixed_us.value, 3, 1e-9);
+    EXPECT_NEAR(parts.slope_us.value, 8, 1e-9);
+    shorter.times.back().factor = 1.5;
+    EXPECT_EQ(fit_of(shorter).unavailable, "it was not timed at its own size");
+}
+
 /// Where the operands of attention grow fourfold as its sequence doubles.
 TEST(SizeFit, GoesByTheWorkAndNotByTheSize) {
     SizeScaling squared = line();

@@ -108,6 +108,21 @@ TEST(SizeScaling, HasThreeSizesOfEachDistinctStepByTheSameImplementation) {
     EXPECT_GT(axes["seq"], 0);
 }
 
+TEST(SizeScaling, ChainsOfTimeStepsAreRunShorter) {
+    const Model model = make_problem_model(parse_problem("rnn", "t64n2h16"), 1, 5);
+    const std::vector<SizeScaling> all = scaling_of(model, make_providers(BackendKind::cpu, {}));
+    ASSERT_THAT(all, SizeIs(1));
+    ASSERT_EQ(all[0].unavailable, "");
+    std::vector<double> factors;
+    for (const SizeTime& time : all[0].times) factors.push_back(time.factor);
+    EXPECT_THAT(factors, testing::ElementsAre(0.25, 0.5, 1));
+    EXPECT_THAT(all[0].times[0].shape, testing::HasSubstr("t16"));
+    EXPECT_THAT(all[0].times[2].shape, testing::HasSubstr("t64"));
+    // A length that has no quarter.
+    const Model odd = make_problem_model(parse_problem("rnn", "t50n2h16"), 1, 5);
+    EXPECT_GE(scaling_of(odd, make_providers(BackendKind::cpu, {})).at(0).times.at(0).factor, 1);
+}
+
 TEST(SizeScaling, StepsThatAreAlikeAreTimedOnce) {
     const Model model = make_problem_model(parse_problem("gemm", "m64n64k64"), 2, 5);
     const std::vector<SizeScaling> all = scaling_of(model, make_providers(BackendKind::cpu, {}));
