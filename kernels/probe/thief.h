@@ -45,7 +45,7 @@ struct ThiefOrder {
 struct ThiefTask {
     Theft theft = Theft::compute;
     int blocks = 0;              ///< the SMs that it takes, which must be empty when it starts
-    const void* data = nullptr;  ///< of `bytes`, of at least a chunk; not for nothing and compute
+    const void* data = nullptr;  ///< `bytes` of it, at least a chunk; not for nothing and compute
     std::int64_t bytes = 0;
     double bytes_per_ns = 0;            ///< by all blocks together; 0: as many as they can
     std::int64_t deadline_ns = 0;       ///< since each block began; at most longest_theft_ns

@@ -102,7 +102,7 @@ TEST_F(Ceilings, OfMemoryFallWithTheDistance) {
     }
 }
 
-/// Of two partitions each holds half of L2: what is larger is read from the other one, or not kept at all.
+/// Each of two partitions holds half of L2: what is larger is read from the other one, or not kept at all.
 TEST_F(Ceilings, OfFarL2AreBetweenThoseOfNearL2AndOfMemory) {
     EXPECT_LT(value("l2_far_read"), 1.05 * value("l2_read"));
     EXPECT_GT(value("l2_far_read"), value("dram_read")) << "the buffer stays in L2";

@@ -97,7 +97,7 @@ Variants memory_variants(const ProbeContext& context) {
 struct PartOfL2 {
     int parts, of;
 };
-/// Of what may be two partitions each keeps what its SMs read, so that up to a half of L2 is read from the near one.
+/// Where L2 has two partitions, each keeps what its SMs read: up to a half of L2 is read from the near one.
 constexpr PartOfL2 near_parts[] = {{1, 4}, {1, 8}, {1, 2}};
 /// More than either partition holds, so that some reads go to the other one; not so much more that they go to DRAM.
 constexpr PartOfL2 far_parts[] = {{5, 8}};
