@@ -29,6 +29,8 @@ std::string level_of(const StepGrounds& step, const Rule& rule, const VerdictFac
     if (&rule == &cause_rule()) return step.cause->level;
     if (rule.shown.id == "dram-taken") return std::string(name(Level::dram));
     if (rule.shown.id == "l2-taken") return std::string(name(Level::l2));
+    if (rule.shown.id == "tensor-pipeline")
+        return fmt::format("{} and {}", longest_names(step, false), unit::shared_memory);
     if (rule.shown.id == "busy-memory") return std::string(f.units.memory.name);
     if (rule.shown.id == "busy-unit") return std::string(f.units.pipe.name);
     if (rule.shown.id == "half-busy") return std::string(f.units.busiest().name);

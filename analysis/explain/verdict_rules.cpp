@@ -17,6 +17,9 @@ constexpr double cause_share = 0.20;
 constexpr double shared_count_tolerance = 0.10;
 /// Two roof times are alike where the lesser is this part of the other.
 constexpr double alike_roofs = 0.95;
+/// So near, tensor cores and the shared memory that they read are one pipeline: an error of shared memory's count would
+/// turn them around.
+constexpr double alike_in_a_pipeline = 0.80;
 /// Achieved, percent: so few warps are resident that their number can be the cause of waiting.
 constexpr double low_occupancy_pct = 30;
 /// From so many on, what else a step does is little beside them.
@@ -38,6 +41,7 @@ bool are_both(const VerdictFacts& f) {
 bool is_outranked(const VerdictFacts& f) {
     return f.units.pipe.share >= busy_unit_share && f.units.pipe.share > f.memory_share;
 }
+bool is_pipeline(const VerdictFacts& f) { return f.is_fed_by_shared && lesser_roof(f) >= bound_share; }
 bool roofs_known(const VerdictFacts& f) { return f.compute_known && f.memory_known; }
 
 /// What was not split is not more than the rest.
@@ -87,6 +91,14 @@ constexpr std::array rules{
          always,
          [](const VerdictFacts& f) { return f.taken.l2 == Influence::unknown ? Known::unasked : Known::exactly; },
          "the same thief that does not slow it down"},
+    Rule{
+        {"tensor-pipeline", Bound::compute,
+         "the roof times of tensor cores and of shared memory, from which they are fed, are both {bound} or more of the time, the lesser {threshold} or more of the other",
+         alike_in_a_pipeline},
+        [](const VerdictFacts& f) { return is_pipeline(f) ? lesser_roof(f) / greater_roof(f) : 0; },
+        is_pipeline,
+        exactly,
+        "fewer bytes through shared memory for the same products, which do not shorten it"},
     Rule{
         {"two-roofs", Bound::not_identifiable,
          "the roof times of a unit and of a level of memory are both {bound} or more of the time, the lesser {threshold} or more of the other",
@@ -226,12 +238,17 @@ VerdictFacts facts_of(const StepGrounds& grounds) {
     f.empty_share = share(facts.empty_kernels_us.value_or(0));
 
     // Units that a cost model knows nothing of: shared memory is a memory, the others are units that compute.
+    const RoofTime *unit = nullptr, *memory = nullptr;
     for (const auto* list : {&roof_times.work, &roof_times.units})
         for (const RoofTime& roof_time : *list) {
             if (taken.exclude(roof_time)) continue;
-            double& longest = roof_time.is_memory() ? f.memory_share : f.compute_share;
-            longest = std::max(longest, share(roof_time.run_us.value));
+            const RoofTime*& longest = roof_time.is_memory() ? memory : unit;
+            if (longest == nullptr || roof_time.run_us.value > longest->run_us.value) longest = &roof_time;
         }
+    if (unit != nullptr) f.compute_share = std::max(0.0, share(unit->run_us.value));
+    if (memory != nullptr) f.memory_share = std::max(0.0, share(memory->run_us.value));
+    f.is_fed_by_shared = unit != nullptr && memory != nullptr && memory->unit == unit::shared_memory &&
+                         unit->roof.ceiling.ends_with("_tensor");
     if (const RoofTime* dram = roof_times.at(Level::dram)) f.bytes_counted = dram->origin == Origin::measured;
     f.compute_known = roof_times.compute_known;
     f.memory_known = roof_times.memory_known;

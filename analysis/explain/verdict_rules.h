@@ -27,6 +27,9 @@ struct VerdictFacts {
     double empty_share = 0;    ///< as many empty kernels' time over the step's
     double compute_share = 0;  ///< the longest roof time of a unit, at the run's clock, with executed extra work
     double memory_share = 0;   ///< the longest roof time of a memory level or of shared memory
+    /// The longest roof time of a unit is of tensor cores, and that of a memory of shared memory, from which they are
+    /// fed.
+    bool is_fed_by_shared = false;
     double idle_share = 0;     ///< SMs without a warp
     double waiting_share = 0;  ///< SMs with warps, none issuing
     double rest_share = 0;     ///< above the roof time, not split

@@ -39,13 +39,13 @@ std::function<void()> gemm(const Planter& at, Precision precision, const Gemm& s
 
 /// More columns are computed than the step needs, in whole tiles: tensor cores execute 2 m n k of all of them. wgmma of
 /// 64 x 128 x 16 takes tensor cores 64 cycles and, with both operands in shared memory, 48 passes of that, beside what
-/// fills it and the epilogue: that the two roofs tie is right as well.
+/// fills it and the epilogue: one pipeline.
 Planted padded_gemm(const Planter& at, const Drawn& drawn) {
     const Gemm useful{drawn["m"], drawn["useful n"], 4096}, padded{drawn["m"], 4096, 4096};
     Planted planted;
     planted.what = fmt::format("fp16 GEMM of {} columns, of which {} are needed", padded.n, useful.n);
     planted.steps = {{"padded", useful.flops(), 0, gemm(at, Precision::fp16, padded), Precision::fp16, true}};
-    planted.right = {{Bound::compute, {"fp16_tensor", "tensor pipe"}}, {Bound::not_identifiable, {}, "two-roofs"}};
+    planted.right = {{Bound::compute, {"fp16_tensor", "tensor pipe", "fp16_tensor and shared memory"}}};
     planted.figures = {{"executed over useful FLOPs", padded.flops() / useful.flops(),
                         [useful](const KnownResult& known) -> std::optional<double> {
                             const auto flops = executed_flops(counters_of(known.step()), Precision::fp16);

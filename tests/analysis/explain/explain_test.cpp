@@ -35,7 +35,7 @@ TEST(Answer, SaysHowLongWhatBindsAndWhatWouldChangeIt) {
 }
 
 TEST(Answer, SaysThatRoofsTieWhereThatLeavesItUntold) {
-    const Step tied{.op = "gemm", .us = 100, .compute = 0.7, .issue = 0.3, .shared = 0.69};
+    const Step tied{.op = "gemm", .us = 100, .compute = 0.7, .l2 = 0.69, .issue = 0.3};
     EXPECT_THAT(
         answer_of({tied})[1],
         HasSubstr(
@@ -47,7 +47,7 @@ TEST(Answer, SaysThatRoofsTieWhereThatLeavesItUntold) {
 
 TEST(Answer, SaysThatRoofsTieFromAFifthOfTheTimeOn) {
     const auto second = [](double tied_us) {
-        return answer_of({{.op = "gemm", .us = tied_us, .compute = 0.7, .issue = 0.3, .shared = 0.69},
+        return answer_of({{.op = "gemm", .us = tied_us, .compute = 0.7, .l2 = 0.69, .issue = 0.3},
                           {.us = 40, .compute = 0.9, .issue = 0.9},
                           {.us = 60 - tied_us, .dram = 0.9}})[1];
     };

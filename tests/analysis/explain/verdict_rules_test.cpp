@@ -71,6 +71,20 @@ const Threshold thresholds[] = {
          f.compute_share = x;
      },
      0.95, "memory-roof", "two-roofs"},
+    {"TensorPipelineRatio",
+     [](VerdictFacts& f, double x) {
+         f.is_fed_by_shared = true;
+         f.memory_share = 1;
+         f.compute_share = x;
+     },
+     0.80, "memory-roof", "tensor-pipeline"},
+    {"TensorPipelineLesserReaches",
+     [](VerdictFacts& f, double x) {
+         f.is_fed_by_shared = true;
+         f.compute_share = 0.65;
+         f.memory_share = x;
+     },
+     0.60, "compute-roof", "tensor-pipeline"},
     {"MemoryRoof", [](VerdictFacts& f, double x) { f.memory_share = x; }, 0.60, "no-bottleneck", "memory-roof"},
     {"ComputeRoof", [](VerdictFacts& f, double x) { f.compute_share = x; }, 0.60, "no-bottleneck", "compute-roof"},
     {"IdleSms", [](VerdictFacts& f, double x) { f.idle_share = x; }, 0.30, "no-bottleneck", "idle-sms"},
@@ -326,7 +340,7 @@ TEST(VerdictRules, EveryLineSaysItsThreshold) {
         if (rule.threshold == 1) continue;
         EXPECT_THAT(rule.text(), HasSubstr(fmt::format("{:.0f} % or more", rule.threshold * 100)));
     }
-    EXPECT_EQ(ids.size(), 21);
+    EXPECT_EQ(ids.size(), 22);
 }
 
 // Hypotheses.
