@@ -89,6 +89,24 @@ std::string why_not(const PartContext& at) {
 
 }  // namespace
 
+std::string why_not_beside_thief(std::span<const StepResult> steps, int multiprocessors) {
+    for (const StepResult& step : steps) {
+        // Weight gradients are no chain, and neither is a kernel for each time step.
+        if (step.direction == Direction::wgrad ||
+            step.time_steps.value_or(1) <= static_cast<std::int64_t>(step.kernels.size()))
+            continue;
+        for (const KernelResult& kernel : step.kernels) {
+            const std::int64_t blocks = kernel.grid[0] * kernel.grid[1] * kernel.grid[2];
+            const std::int64_t places = std::int64_t{kernel.blocks_per_sm} * multiprocessors;
+            const bool is_resident = kernel.waves.value && *kernel.waves.value <= 1;  // else none of it may wait
+            if (is_resident && places > 0 && blocks > places)
+                return fmt::format("all {} blocks of {} must run at once, and a thief leaves room for {}", blocks,
+                                   step.implementation, places);
+        }
+    }
+    return "";
+}
+
 void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft) {
     const auto all = std::span(wanted_runs);
     for (const WantedRun& wanted : setup.is_short ? all.first(deciding_runs) : all) {
@@ -120,6 +138,8 @@ void measure_theft(const PartContext& at) {
     try {
         const int all = at.device.multiprocessors(), taken = multiprocessors_of_thief(all);
         if (taken == 0) throw DeviceError("this GPU has too few SMs for a thief beside the work");
+        theft.unavailable = why_not_beside_thief(at.point.steps, all - taken);
+        if (!theft.unavailable.empty()) return;
         const std::unique_ptr<Thief> thief = make_thief(at.device, taken);
         WorkOnPart work(ranges_of(at.plan, at.device), at.device);
         run_beside_thieves({.work = work,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 
 #include "analysis/machine/ceilings.h"
@@ -23,6 +24,10 @@ struct TheftSetup {
     bool is_short = false;  ///< the largest shares alone, in half as many runs
     std::function<void(const std::string& text)> begin = {};  ///< called before each, with what comes
 };
+
+/// Why steps cannot run where a thief leaves so many SMs; empty where they can. Blocks of a kernel that runs several
+/// time steps wait for each other, so all must be resident at once.
+std::string why_not_beside_thief(std::span<const StepResult> steps, int multiprocessors);
 
 /// Appends a run beside each thief to `theft`, so that what came before an error stays. Where a thief that takes no
 /// bandwidth makes the work far longer, runs beside it say nothing of bandwidth: then there are none, and the reason
