@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 
-#include "analysis/facts/point_facts.h"
 #include "models/base/format.h"
 
 namespace kbench {

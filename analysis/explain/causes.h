@@ -9,7 +9,6 @@
 #include <array>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "analysis/explain/cause_lines.h"

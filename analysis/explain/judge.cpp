@@ -8,7 +8,6 @@
 #include <map>
 
 #include "analysis/explain/verdict_rules.h"
-#include "analysis/facts/point_facts.h"
 #include "models/base/format.h"
 
 namespace kbench {

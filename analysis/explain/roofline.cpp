@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/facts/point_facts.h"
-
 namespace kbench {
 namespace {
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <functional>
 
-#include "analysis/facts/point_facts.h"
 #include "models/base/format.h"
 
 namespace kbench {

@@ -4,7 +4,6 @@
 //     for (const Suspect& suspect : suspects.whole) std::cout << suspect.name << ": " << name(suspect.finding) << '\n';
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,8 +1,6 @@
 // The table of rules and thresholds, and a step's figures for it.
 #include "analysis/explain/verdict_rules.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 

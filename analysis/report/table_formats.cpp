@@ -1,6 +1,5 @@
 // `kbench table` in each of its formats. All follow the columns of the query; people get rounded figures, programs
 // exact ones.
-#include <fmt/format.h>
 
 #include <limits>
 #include <nlohmann/json.hpp>

@@ -8,8 +8,6 @@
 #include <iterator>
 #include <map>
 #include <numeric>
-#include <optional>
-#include <string_view>
 #include <tuple>
 
 #include "kbench/error.h"

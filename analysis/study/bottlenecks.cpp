@@ -8,7 +8,6 @@
 #include "analysis/explain/point_roofs.h"
 #include "analysis/facts/point_facts.h"
 #include "analysis/study/parts.h"
-#include "models/base/format.h"
 
 namespace kbench {
 namespace {

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 
-#include "analysis/explain/point_roofs.h"
 #include "analysis/study/parts.h"
-#include "models/base/format.h"
 
 namespace kbench {
 namespace {

@@ -1,11 +1,9 @@
 // What training adds to a forward: from one training step, in which both stand side by side.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <ranges>
 
 #include "analysis/study/parts.h"
-#include "models/base/format.h"
 
 namespace kbench {
 namespace {

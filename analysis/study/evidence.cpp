@@ -7,7 +7,6 @@
 
 #include "analysis/compare/sweep_findings.h"
 #include "analysis/explain/executed.h"
-#include "analysis/result/point_name.h"
 #include "analysis/study/study.h"
 #include "analysis/study/throttling.h"
 #include "models/base/format.h"

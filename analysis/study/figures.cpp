@@ -1,8 +1,6 @@
 // Each quantity is an interval of the points that it names; its text has as many decimals as its value needs.
 #include "analysis/study/figures.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 

@@ -4,7 +4,6 @@
 
 #include <concepts>
 #include <functional>
-#include <utility>
 
 #include "analysis/facts/counters.h"
 #include "analysis/table/column.h"

@@ -7,7 +7,6 @@
 #include "analysis/explain/executed.h"
 #include "analysis/explain/point_roofs.h"
 #include "analysis/explain/time_breakdown.h"
-#include "analysis/explain/verdict.h"
 #include "analysis/facts/point_facts.h"
 #include "analysis/machine/isa.h"
 #include "analysis/result/frames.h"

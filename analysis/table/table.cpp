@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <sstream>
 
-#include "models/base/format.h"
-
 namespace kbench {
 namespace {
 

@@ -1,4 +1,3 @@
-#include "analysis/explain/cycles.h"
 
 #include <fmt/format.h>
 

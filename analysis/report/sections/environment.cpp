@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <iterator>
-
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
 

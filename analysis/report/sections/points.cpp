@@ -3,9 +3,7 @@
 
 #include <algorithm>
 
-#include "analysis/explain/point_roofs.h"
 #include "analysis/report/sections/sections.h"
-#include "analysis/result/point_name.h"
 #include "models/base/format.h"
 
 namespace kbench {

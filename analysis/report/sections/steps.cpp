@@ -10,7 +10,6 @@
 #include "analysis/explain/point_roofs.h"
 #include "analysis/report/sections/sections.h"
 #include "analysis/table/table_query.h"
-#include "models/base/format.h"
 
 namespace kbench {
 namespace {

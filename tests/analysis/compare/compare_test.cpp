@@ -2,6 +2,7 @@
 // recorded ones.
 #include "analysis/compare/compare.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
