@@ -30,12 +30,6 @@ std::optional<double> ratio_of(const std::optional<Roof>& over, const std::optio
     return over && under && under->per_s > 0 ? std::optional(over->per_s / under->per_s) : std::nullopt;
 }
 
-PointRoofs roofs_of(const PointFacts& facts) {
-    const Roofs& roofs = facts.roofs;
-    const Precision precision = facts.point->precision();
-    return {roofs.bandwidth(Level::dram), roofs.matrix(precision), roofs.plain(precision), roofs.unavailable()};
-}
-
 bool has_verdicts(const Explanation& run) {
     return run.breakdown.roofs_unavailable.empty() && run.verdicts.steps.size() == run.roof_times.size();
 }
@@ -103,54 +97,52 @@ void test_groups(std::vector<GroupComparison>& groups, std::optional<double> ban
     }
 }
 
-/// Shares of the time of both by fit.
-void share_fits(PointComparison& point, const std::vector<GroupComparison>& groups) {
-    double a_us = 0, b_us = 0;
+/// What does not depend on the other run.
+PointSide side_of(std::string letter, const Explanation& run) {
+    const Point& point = *run.facts.point;
+    const Roofs& roofs = run.facts.roofs;
+    PointSide side{&point, std::move(letter), Interval::of(point.end_to_end->latency.summary_ms)};
+    for (const StepResult& step : point.steps) add_step(side.all, step, run);
+    side.roofs = {roofs.bandwidth(Level::dram), roofs.matrix(point.precision()), roofs.plain(point.precision()),
+                  roofs.unavailable()};
+    if (has_verdicts(run)) side.verdict = run.verdicts.model;
+    return side;
+}
+
+/// Shares of the side's time by fit.
+void share_fits(PointSide& side, const std::vector<GroupComparison>& groups, GroupSide GroupComparison::*own) {
+    double all_us = 0;
     for (const GroupComparison& group : groups) {
-        const auto fit = static_cast<std::size_t>(group.test.fit);
-        a_us += group.a.time_us.value;
-        b_us += group.b.time_us.value;
-        point.a_fit[fit] += group.a.time_us.value;
-        point.b_fit[fit] += group.b.time_us.value;
+        all_us += (group.*own).time_us.value;
+        side.fit[static_cast<std::size_t>(group.test.fit)] += (group.*own).time_us.value;
     }
-    for (std::size_t i = 0; i < fit_count; ++i) {
-        if (a_us > 0) point.a_fit[i] /= a_us;
-        if (b_us > 0) point.b_fit[i] /= b_us;
-    }
+    for (double& share : side.fit) share = all_us > 0 ? share / all_us : 0;
 }
 
 PointComparison compare_points(const Explanation& a, const Explanation& b, const std::string& b_letter,
                                const CompareOptions& options) {
-    PointComparison point;
-    const Point &a_point = *a.facts.point, &b_point = *b.facts.point;
-    const Summary &a_ms = a_point.end_to_end->latency.summary_ms, &b_ms = b_point.end_to_end->latency.summary_ms;
-    point.a = &a_point;
-    point.b = &b_point;
-    point.title = match_title(a_point);
-    point.a_ms = Interval::of(a_ms);
-    point.b_ms = Interval::of(b_ms);
-    point.ratio = quotient(point.b_ms, point.a_ms);
-    point.a_roofs = roofs_of(a.facts);
-    point.b_roofs = roofs_of(b.facts);
-    point.naive = test_ratio(point.ratio, ratio_of(point.a_roofs.bandwidth, point.b_roofs.bandwidth),
-                             ratio_of(point.a_roofs.matrix, point.b_roofs.matrix));
+    PointComparison point{side_of(run_letter(0), a), side_of(b_letter, b)};
+    point.title = match_title(*point.a.point);
+    point.ratio = quotient(point.b.ms, point.a.ms);
+    point.steps_ratio = quotient(point.b.all.time_us, point.a.all.time_us);
+    point.has_interval = point.a.summary().has_interval() && point.b.summary().has_interval();
+    point.naive = test_ratio(point.ratio, ratio_of(point.a.roofs.bandwidth, point.b.roofs.bandwidth),
+                             ratio_of(point.a.roofs.matrix, point.b.roofs.matrix));
     point.impossible = a.impossible;
     add_once(point.impossible, b.impossible);
-    for (const std::string& lacks : a.missing) point.missing.push_back(fmt::format("{}: {}", run_letter(0), lacks));
-    for (const std::string& lacks : b.missing) point.missing.push_back(fmt::format("{}: {}", b_letter, lacks));
+    for (const auto& [side, run] : {std::pair{&point.a, &a}, {&point.b, &b}})
+        for (const std::string& lacks : run->missing)
+            point.missing.push_back(fmt::format("{}: {}", side->letter, lacks));
     if (!point.concludes()) point.naive.fit = Fit::untested;
     point.same_roofs = point.naive.bandwidth && point.naive.flops &&
                        within(*point.naive.bandwidth, 1, same_roofs_tolerance) &&
                        within(*point.naive.flops, 1, same_roofs_tolerance);
-    for (const StepResult& step : a_point.steps) add_step(point.a_all, step, a);
-    for (const StepResult& step : b_point.steps) add_step(point.b_all, step, b);
-    point.steps_ratio = quotient(point.b_all.time_us, point.a_all.time_us);
 
-    const std::vector<StepMatch> matches = match_steps(a_point, b_point);
+    const std::vector<StepMatch> matches = match_steps(*point.a.point, *point.b.point);
     for (const StepMatch& match : matches) {
         if (!match.a.empty() && !match.b.empty()) continue;
-        for (const StepResult* step : match.a) point.a_unmatched_us += device_interval(*step).value;
-        for (const StepResult* step : match.b) point.b_unmatched_us += device_interval(*step).value;
+        for (const StepResult* step : match.a) point.a.unmatched_us += device_interval(*step).value;
+        for (const StepResult* step : match.b) point.b.unmatched_us += device_interval(*step).value;
     }
     point.groups = sum_groups(matches, options.by, a, b);
     std::vector<GroupComparison> layers = sum_groups(matches, CompareBy::layer, a, b);
@@ -158,24 +150,21 @@ PointComparison compare_points(const Explanation& a, const Explanation& b, const
         test_groups(point.groups, point.naive.bandwidth);
         test_groups(layers, point.naive.bandwidth);
     }
-    share_fits(point, layers);
-    if (has_verdicts(a)) point.a_verdict = a.verdicts.model;
-    if (has_verdicts(b)) point.b_verdict = b.verdicts.model;
-    point.has_interval = a_ms.has_interval() && b_ms.has_interval();
+    share_fits(point.a, layers, &GroupComparison::a);
+    share_fits(point.b, layers, &GroupComparison::b);
     return point;
 }
 
 /// What two single runs can say of a change: their own intervals, or what runs differ by where that is more.
 void judge_point(PointComparison& point, double limit) {
-    const std::size_t samples =
-        std::min(point.a->end_to_end->latency.summary_ms.n, point.b->end_to_end->latency.summary_ms.n);
+    const std::size_t samples = std::min(point.a.summary().n, point.b.summary().n);
     Interval ratio = point.ratio;
     if (point.spread) {
         const double least = point.spread->least_difference();
         ratio.low = std::min(ratio.low, ratio.value * std::exp(-least));
         ratio.high = std::max(ratio.high, ratio.value * std::exp(least));
     }
-    const bool is_starved = starved(point.a->conditions) || starved(point.b->conditions);
+    const bool is_starved = starved(point.a.point->conditions) || starved(point.b.point->conditions);
     const bool is_known = samples >= fewest_samples_of_a_range && point.impossible.empty() && !is_starved;
     point.change = is_known ? judge_change(ratio, limit) : Change::cannot_tell;
 }
@@ -197,14 +186,13 @@ PairComparison compare_pair(std::span<const NamedResult> runs, std::size_t b, co
     pair.b = b;
     std::vector<const Point*> of_a, of_b;
     for (const auto& [mine, theirs] : match_points(runs[0], runs[b])) {
-        pair.points.push_back(
+        PointComparison& point = pair.points.emplace_back(
             compare_points(explain(runs[0].result, *mine), explain(runs[b].result, *theirs), run_letter(b), options));
-        pair.points.back().spread = run_spread(runs, runs[0], runs[b], *mine);
-        pair.points.back().other_card = is_other_card(runs[0].result.environment, runs[b].result.environment);
-        if (options.fail_above) judge_point(pair.points.back(), *options.fail_above);
-        PointComparison& point = pair.points.back();
+        point.spread = run_spread(runs, runs[0], runs[b], *mine);
+        point.other_card = is_other_card(runs[0].result.environment, runs[b].result.environment);
+        if (options.fail_above) judge_point(point, *options.fail_above);
         if (point.concludes())
-            point.evidence = evidence_of(point, run_letter(b));
+            point.evidence = evidence_of(point);
         else if (point.impossible.empty())
             point.evidence = {{"bandwidth?", no_conclusion(point.missing)}};
         of_a.push_back(mine);

@@ -95,28 +95,37 @@ struct PointRoofs {
     std::string unavailable;
 };
 
-struct PointComparison {
-    const Point* a = nullptr;
-    const Point* b = nullptr;
-    std::string title;
-    Interval a_ms, b_ms, ratio;  ///< end to end
-    GroupSide a_all, b_all;      ///< all steps of each, matched or not
-    Interval steps_ratio;        ///< later times over first
-    PointRoofs a_roofs, b_roofs;
-    RatioTest naive;  ///< the end-to-end ratio against the roofs; FLOP/s of matrix products
-    bool same_roofs = false;
-    std::vector<GroupComparison> groups;             ///< as asked for; the largest difference in time first
-    std::array<double, fit_count> a_fit{}, b_fit{};  ///< share of the matched steps' time by fit, judged by layer
-    double a_unmatched_us = 0, b_unmatched_us = 0;   ///< steps whose ops the other plan does not have
-    std::optional<Verdict> a_verdict, b_verdict;     ///< what binds the model, where there are roofs
-    std::vector<std::string> impossible;  ///< figures of either side that cannot be: then nothing is concluded
-    std::vector<std::string> missing;     ///< what either side's figures lack for a conclusion, with its letter
-    std::vector<Evidence> evidence;       ///< is it bandwidth?
-    std::optional<Change> change;     ///< with fail_above; `cannot_tell`, too, where a side has fewer than 6 samples
-    std::optional<RunSpread> spread;  ///< what single runs differ by; `change` is judged with it where it is known
-    bool other_card = false;          ///< both GPUs are of one kind, but not the same one
-    bool has_interval = false;        ///< both medians have one; else a_ms or b_ms has the range of all samples instead
+/// One run's part in the comparison of a point.
+struct PointSide {
+    const Point* point = nullptr;
+    std::string letter;  ///< "A", or the later run's
+    Interval ms;         ///< end to end
+    GroupSide all = {};  ///< all its steps, matched or not
+    PointRoofs roofs = {};
+    std::array<double, fit_count> fit = {};  ///< share of its matched steps' time by fit, judged by layer
+    double unmatched_us = 0;                 ///< steps whose ops the other plan does not have
+    std::optional<Verdict> verdict = {};     ///< what binds the model, where there are roofs
 
+    const Summary& summary() const { return point->end_to_end->latency.summary_ms; }
+};
+
+struct PointComparison {
+    PointSide a, b;
+    std::string title = {};
+    Interval ratio = {};        ///< end to end, later time over first
+    Interval steps_ratio = {};  ///< the same of all steps' times
+    RatioTest naive = {};       ///< the end-to-end ratio against the roofs; FLOP/s of matrix products
+    bool same_roofs = false;
+    std::vector<GroupComparison> groups = {};  ///< as asked for; the largest difference in time first
+    std::vector<std::string> impossible = {};  ///< figures of either side that cannot be: then nothing is concluded
+    std::vector<std::string> missing = {};     ///< what either side's figures lack for a conclusion, with its letter
+    std::vector<Evidence> evidence = {};       ///< is it bandwidth?
+    std::optional<Change> change = {};  ///< with fail_above; `cannot_tell`, too, where a side has fewer than 6 samples
+    std::optional<RunSpread> spread = {};  ///< what single runs differ by; `change` is judged with it where it is known
+    bool other_card = false;               ///< both GPUs are of one kind, but not the same one
+    bool has_interval = false;  ///< both medians have one; else one of both `ms` has the range of all samples instead
+
+    std::array<const PointSide*, 2> sides() const { return {&a, &b}; }
     /// Whether the figures of both carry conclusions on what binds.
     bool concludes() const { return impossible.empty() && missing.empty(); }
 };
@@ -163,7 +172,7 @@ Hypothesis bandwidth_hypothesis(const Verdict& verdict);
 
 /// Is it bandwidth? The naive test, the test by step, what both time breakdowns say, and the answer or why there is
 /// none.
-std::vector<Evidence> evidence_of(const PointComparison& point, const std::string& b_letter);
+std::vector<Evidence> evidence_of(const PointComparison& point);
 
 /// The rows of every point that all runs measured.
 std::vector<ValueTable> value_tables(std::span<const NamedResult> runs, const std::map<std::string, double>& prices);

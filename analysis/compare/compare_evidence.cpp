@@ -27,19 +27,19 @@ std::string multiple(double ratio, std::string_view of_what) {
                       : fmt::format("1/{} of the {}", significant(1 / ratio), of_what);
 }
 
-bool is_estimated(const PointRoofs& roofs) { return roofs.bandwidth && roofs.bandwidth->origin == Origin::estimated; }
-
-std::string roofs_origin(const PointComparison& point, const std::string& b) {
+std::string roofs_origin(const PointComparison& point) {
     std::vector<std::string> of;
-    if (is_estimated(point.a_roofs)) of.emplace_back("A");
-    if (is_estimated(point.b_roofs)) of.push_back(b);
+    for (const PointSide* side : point.sides())
+        if (const auto& roof = side->roofs.bandwidth; roof && roof->origin == Origin::estimated)
+            of.push_back(side->letter);
     return of.empty() ? "" : fmt::format(" (roofs of {}: datasheet, estimated)", fmt::join(of, " and "));
 }
 
 /// Why no ratio of roofs can be set beside the ratio of times; empty where one can.
-std::string untested(const PointComparison& point, const std::string& b) {
-    if (!point.a_roofs.unavailable.empty()) return fmt::format("A has no roofs ({})", point.a_roofs.unavailable);
-    if (!point.b_roofs.unavailable.empty()) return fmt::format("{} has no roofs ({})", b, point.b_roofs.unavailable);
+std::string untested(const PointComparison& point) {
+    for (const PointSide* side : point.sides())
+        if (!side->roofs.unavailable.empty())
+            return fmt::format("{} has no roofs ({})", side->letter, side->roofs.unavailable);
     if (!point.naive.bandwidth) return "a roof of DRAM is missing";
     if (point.same_roofs)
         return fmt::format("both have the same roofs within {}, so no ratio of roofs can explain a difference in time",
@@ -73,38 +73,29 @@ std::string naive_judged(const Interval& times, const RatioTest& test) {
                        other);
 }
 
-std::string naive_text(const PointComparison& point, const std::string& b) {
-    const std::string takes = fmt::format("{} takes {}", b, times_text(point.ratio));
-    if (const std::string why = untested(point, b); !why.empty()) return fmt::format("{}; not tested: {}.", takes, why);
+std::string naive_text(const PointComparison& point) {
+    const std::string takes = fmt::format("{} takes {}", point.b.letter, times_text(point.ratio));
+    if (const std::string why = untested(point); !why.empty()) return fmt::format("{}; not tested: {}.", takes, why);
     const RatioTest& test = point.naive;
     const std::string flops =
-        test.flops ? fmt::format(" and {}", multiple(*test.flops, fmt::format("{} FLOP/s", name(point.a->precision()))))
-                   : std::string();
+        test.flops
+            ? fmt::format(" and {}", multiple(*test.flops, fmt::format("{} FLOP/s", name(point.a.point->precision()))))
+            : std::string();
     return fmt::format("{}; A has {}{}{}. {}", takes, multiple(*test.bandwidth, "DRAM bandwidth"), flops,
-                       roofs_origin(point, b), naive_judged(point.ratio, test));
+                       roofs_origin(point), naive_judged(point.ratio, test));
 }
 
-struct FitWords {
-    Fit fit;
-    std::string_view words;
-};
-constexpr FitWords fit_words[] = {
-    {Fit::bandwidth, "follow bandwidth and not FLOP/s"},
-    {Fit::flops, "follow FLOP/s and not bandwidth"},
-    {Fit::either, "follow either (cannot tell: the two ratios are too close)"},
-    {Fit::neither, "follow neither"},
-    {Fit::untested, "could not be tested"},
-};
+/// In the order of Fit.
+constexpr std::array<std::string_view, fit_count> fit_words{
+    "follow bandwidth and not FLOP/s", "follow FLOP/s and not bandwidth",
+    "follow either (cannot tell: the two ratios are too close)", "follow neither", "could not be tested"};
 
-std::string step_text(const PointComparison& point, const std::string& b) {
+std::string step_text(const PointComparison& point) {
     std::vector<std::string> parts;
-    for (const FitWords& row : fit_words) {
-        const auto i = static_cast<std::size_t>(row.fit);
-        if (std::max(point.a_fit[i], point.b_fit[i]) >= least_share)
-            parts.push_back(
-                fmt::format("{} and {} {}", small_percent(point.a_fit[i]), small_percent(point.b_fit[i]), row.words));
-    }
-    return fmt::format("Of the steps' time on A and on {}, {}.", b, fmt::join(parts, "; "));
+    for (std::size_t i = 0; i < fit_count; ++i)
+        if (const double of_a = point.a.fit[i], of_b = point.b.fit[i]; std::max(of_a, of_b) >= least_share)
+            parts.push_back(fmt::format("{} and {} {}", small_percent(of_a), small_percent(of_b), fit_words[i]));
+    return fmt::format("Of the steps' time on A and on {}, {}.", point.b.letter, fmt::join(parts, "; "));
 }
 
 /// "compute-bound in 93 % of the steps' time, latency-bound in 4 %".
@@ -119,27 +110,27 @@ std::string bounds_text(const GroupSide& side) {
     return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string breakdown_text(const std::string& letter, const GroupSide& all, const PointRoofs& roofs) {
-    if (!roofs.unavailable.empty()) return fmt::format("{}: none, for lack of roofs", letter);
-    return fmt::format("{}: {} of the steps' time", letter, bounds_text(all));
+std::string breakdown_text(const PointSide& side) {
+    if (!side.roofs.unavailable.empty()) return fmt::format("{}: none, for lack of roofs", side.letter);
+    return fmt::format("{}: {} of the steps' time", side.letter, bounds_text(side.all));
 }
 
 /// Which rows are bandwidth-bound on either side, with their share of its steps' time.
-std::string bandwidth_bound_rows(const PointComparison& point, const std::string& b) {
+std::string bandwidth_bound_rows(const PointComparison& point) {
     constexpr std::size_t most_names = 4;
     std::vector<std::string> names;
     for (const GroupComparison& group : point.groups) {
         std::vector<std::string> where;
-        if (group.a.bound() == Bound::bandwidth)
-            where.push_back(fmt::format("A {}", small_percent(group.a.time_us.value / point.a_all.time_us.value)));
-        if (group.b.bound() == Bound::bandwidth)
-            where.push_back(fmt::format("{} {}", b, small_percent(group.b.time_us.value / point.b_all.time_us.value)));
+        for (const auto& [side, own] : {std::pair{&point.a, &group.a}, {&point.b, &group.b}})
+            if (own->bound() == Bound::bandwidth)
+                where.push_back(
+                    fmt::format("{} {}", side->letter, small_percent(own->time_us.value / side->all.time_us.value)));
         if (!where.empty()) names.push_back(fmt::format("{} ({})", group.name, fmt::join(where, ", ")));
     }
     if (names.empty())
-        return fmt::format("No row is bandwidth-bound on {}.", !point.b_verdict   ? "A"
-                                                               : !point.a_verdict ? b
-                                                                                  : std::string("either"));
+        return fmt::format("No row is bandwidth-bound on {}.", !point.b.verdict   ? point.a.letter
+                                                               : !point.a.verdict ? point.b.letter
+                                                                                  : "either");
     const std::size_t rest = names.size() - std::min(names.size(), most_names);
     names.resize(names.size() - rest);
     return fmt::format("Bandwidth-bound, with their share of the time: {}{}.", fmt::join(names, ", "),
@@ -151,7 +142,7 @@ std::optional<Fit> scaling(const PointComparison& point) {
     if (point.same_roofs) return std::nullopt;
     for (const Fit fit : {Fit::bandwidth, Fit::flops}) {
         const auto i = static_cast<std::size_t>(fit);
-        if (std::min(point.a_fit[i], point.b_fit[i]) >= majority_rule().threshold) return fit;
+        if (std::min(point.a.fit[i], point.b.fit[i]) >= majority_rule().threshold) return fit;
     }
     return std::nullopt;
 }
@@ -165,26 +156,26 @@ std::string scaling_sentence(const PointComparison& point, std::optional<bool> b
                        (*fit == Fit::bandwidth) == *breakdowns_say_bandwidth ? "agrees" : "contradicts this", follows);
 }
 
-std::string verdict_words(const std::string& letter, const Verdict& verdict) {
+std::string verdict_words(const PointSide& side) {
+    const Verdict& verdict = *side.verdict;
     const Hypothesis bandwidth = bandwidth_hypothesis(verdict);
     std::string bound(name(verdict.bound));
     if (!verdict.level.empty()) bound += fmt::format(", {}", verdict.level);
-    if (bandwidth.finding == Finding::confirmed) return fmt::format("{} yes ({})", letter, bound);
+    if (bandwidth.finding == Finding::confirmed) return fmt::format("{} yes ({})", side.letter, bound);
     const bool is_known = verdict.bound != Bound::not_identifiable;
-    return fmt::format("{} {} ({}{})", letter, bandwidth.finding == Finding::rejected ? "no" : "cannot tell",
+    return fmt::format("{} {} ({}{})", side.letter, bandwidth.finding == Finding::rejected ? "no" : "cannot tell",
                        is_known ? bound + "; " : std::string(), bandwidth.why);
 }
 
-std::string answer_text(const PointComparison& point, const std::string& b) {
-    if (!point.a_verdict && !point.b_verdict) return fmt::format("Cannot tell: {}.", untested(point, b));
-    if (!point.a_verdict || !point.b_verdict)
+std::string answer_text(const PointComparison& point) {
+    if (!point.a.verdict && !point.b.verdict) return fmt::format("Cannot tell: {}.", untested(point));
+    if (!point.a.verdict || !point.b.verdict)
         return fmt::format("By each verdict: {}; {} cannot tell, for lack of roofs.",
-                           point.a_verdict ? verdict_words("A", *point.a_verdict) : verdict_words(b, *point.b_verdict),
-                           point.a_verdict ? b : "A");
-    const std::string text = fmt::format("By each verdict: {}; {}.", verdict_words("A", *point.a_verdict),
-                                         verdict_words(b, *point.b_verdict));
-    const Finding of_a = bandwidth_hypothesis(*point.a_verdict).finding;
-    const Finding of_b = bandwidth_hypothesis(*point.b_verdict).finding;
+                           verdict_words(point.a.verdict ? point.a : point.b),
+                           (point.a.verdict ? point.b : point.a).letter);
+    const std::string text = fmt::format("By each verdict: {}; {}.", verdict_words(point.a), verdict_words(point.b));
+    const Finding of_a = bandwidth_hypothesis(*point.a.verdict).finding;
+    const Finding of_b = bandwidth_hypothesis(*point.b.verdict).finding;
     if (of_a == Finding::not_identifiable || of_b == Finding::not_identifiable)
         return fmt::format("{} {}", text, scaling_sentence(point, std::nullopt));
     if (of_a != of_b) return text + " They differ, so that no single ratio of roofs can explain the whole.";
@@ -199,14 +190,13 @@ Hypothesis bandwidth_hypothesis(const Verdict& verdict) {
                                              : *found;
 }
 
-std::vector<Evidence> evidence_of(const PointComparison& point, const std::string& b) {
-    std::vector<Evidence> evidence{{"naive test", naive_text(point, b)}};
-    if (untested(point, b).empty()) evidence.push_back({"by step", step_text(point, b)});
-    if (point.a_verdict || point.b_verdict)
-        evidence.push_back(
-            {"verdicts", fmt::format("{}. {}. {}", breakdown_text("A", point.a_all, point.a_roofs),
-                                     breakdown_text(b, point.b_all, point.b_roofs), bandwidth_bound_rows(point, b))});
-    evidence.push_back({"bandwidth?", answer_text(point, b)});
+std::vector<Evidence> evidence_of(const PointComparison& point) {
+    std::vector<Evidence> evidence{{"naive test", naive_text(point)}};
+    if (untested(point).empty()) evidence.push_back({"by step", step_text(point)});
+    if (point.a.verdict || point.b.verdict)
+        evidence.push_back({"verdicts", fmt::format("{}. {}. {}", breakdown_text(point.a), breakdown_text(point.b),
+                                                    bandwidth_bound_rows(point))});
+    evidence.push_back({"bandwidth?", answer_text(point)});
     return evidence;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "analysis/explain/conclusions.h"
@@ -53,7 +54,7 @@ std::string interval_cell(const Interval& ratio, int digits = 3) {
 /// Changes are read in per mille, machines in factors.
 int ratio_digits(const Interval& ratio) { return ratio.value > 0.5 && ratio.value < 2 ? 4 : 3; }
 
-std::string rate_cell(const Interval& rate) { return rate.value > 0 ? significant(rate.value) : ""; }
+std::string cell(const std::optional<double>& value) { return value ? significant(*value) : ""; }
 
 std::string device_of(const NamedResult& run) {
     const Environment& environment = run.result.environment;
@@ -77,14 +78,14 @@ std::string change_cell(const std::optional<Change>& change) { return change ? s
 
 std::vector<std::string> titles_of(const PairComparison& pair) {
     std::vector<const Point*> points;
-    for (const PointComparison& point : pair.points) points.push_back(point.a);
+    for (const PointComparison& point : pair.points) points.push_back(point.a.point);
     return short_titles(points);
 }
 
 /// What short titles of several points leave out is said once.
 std::string common_title(const PairComparison& pair) {
     if (pair.points.size() < 2) return ": " + pair.points.front().title;
-    const Point& first = *pair.points.front().a;
+    const Point& first = *pair.points.front().a.point;
     std::string text;
     for (const Axis& axis : axes()) {
         // Words, such as a precision, stand in the tables below.
@@ -92,7 +93,7 @@ std::string common_title(const PairComparison& pair) {
         if (value == nullptr || axis.kind == AxisKind::word || (!axis.always_told && first.axes.is_usual(axis)))
             continue;
         const auto is_same = [&](const PointComparison& p) {
-            const AxisValue* other = p.a->axes.find(axis.name);
+            const AxisValue* other = p.a.point->axes.find(axis.name);
             return other != nullptr && *other == *value;
         };
         if (std::ranges::all_of(pair.points, is_same)) text += " " + said(axis, *value);
@@ -116,12 +117,11 @@ void write_summary(Page& page, const PairComparison& pair, const std::string& b)
     bool is_known = false;
     for (std::size_t p = 0; p < pair.points.size(); ++p) {
         const PointComparison& point = pair.points[p];
-        is_known |= point.a_verdict || point.b_verdict;
-        const auto ratio = [](std::optional<double> value) { return value ? significant(*value) : std::string(); };
+        is_known |= point.a.verdict || point.b.verdict;
         table.rows.push_back(
-            {titles[p], ratio_cell(point.ratio), ratio(point.naive.bandwidth), ratio(point.naive.flops),
+            {titles[p], ratio_cell(point.ratio), cell(point.naive.bandwidth), cell(point.naive.flops),
              point.same_roofs ? "the same roofs" : std::string(naive_words[static_cast<std::size_t>(point.naive.fit)]),
-             verdict_cell(point.a_verdict), verdict_cell(point.b_verdict)});
+             verdict_cell(point.a.verdict), verdict_cell(point.b.verdict)});
     }
     if (!is_known || pair.points.size() < 2) return;
     page.heading("Is it bandwidth? Roofs, what the whole follows, and the verdicts");
@@ -155,12 +155,12 @@ void write_end_to_end(Page& page, const PairComparison& pair, const std::string&
     for (std::size_t p = 0; p < pair.points.size(); ++p) {
         const PointComparison& point = pair.points[p];
         const int digits = ratio_digits(point.ratio);
-        table.rows.push_back({titles[p], significant(point.a_ms.value, time_digits),
-                              significant(point.b_ms.value, time_digits), ratio_cell(point.ratio, digits),
-                              interval_cell(point.ratio, digits), per_ms(point.a->cost.flops, point.a_ms, 1e-9),
-                              per_ms(point.b->cost.flops, point.b_ms, 1e-9),
-                              per_ms(point.a_all.dram_bytes, point.a_ms, 1e-6),
-                              per_ms(point.b_all.dram_bytes, point.b_ms, 1e-6), change_cell(point.change)});
+        table.rows.push_back({titles[p], significant(point.a.ms.value, time_digits),
+                              significant(point.b.ms.value, time_digits), ratio_cell(point.ratio, digits),
+                              interval_cell(point.ratio, digits), per_ms(point.a.point->cost.flops, point.a.ms, 1e-9),
+                              per_ms(point.b.point->cost.flops, point.b.ms, 1e-9),
+                              per_ms(point.a.all.dram_bytes, point.a.ms, 1e-6),
+                              per_ms(point.b.all.dram_bytes, point.b.ms, 1e-6), change_cell(point.change)});
     }
     page.table(std::move(table));
     std::vector<std::string> notes;
@@ -180,18 +180,18 @@ std::string roof_cell(const std::optional<Roof>& roof, bool bytes) {
                        roof->origin == Origin::estimated ? " (datasheet)" : "");
 }
 
-void write_roofs(Page& page, const PointComparison& point, const std::string& b) {
-    if (!point.a_roofs.unavailable.empty() && !point.b_roofs.unavailable.empty()) return;
-    Rows table{{words("roof"), figures("A"), figures(b), figures("A/" + b)}};
-    const auto add = [&](std::string what, const std::optional<Roof>& mine, const std::optional<Roof>& theirs,
-                         bool bytes) {
-        table.rows.push_back({std::move(what), roof_cell(mine, bytes), roof_cell(theirs, bytes),
-                              mine && theirs ? significant(mine->per_s / theirs->per_s) : ""});
+void write_roofs(Page& page, const PointComparison& point) {
+    const PointRoofs &a = point.a.roofs, &b = point.b.roofs;
+    if (!a.unavailable.empty() && !b.unavailable.empty()) return;
+    Rows table{{words("roof"), figures("A"), figures(point.b.letter), figures("A/" + point.b.letter)}};
+    const auto add = [&](std::string what, std::optional<Roof> PointRoofs::*roof, bool bytes) {
+        table.rows.push_back({std::move(what), roof_cell(a.*roof, bytes), roof_cell(b.*roof, bytes),
+                              a.*roof && b.*roof ? significant((a.*roof)->per_s / (b.*roof)->per_s) : ""});
     };
-    const std::string precision(name(point.a->precision()));
-    add("DRAM", point.a_roofs.bandwidth, point.b_roofs.bandwidth, true);
-    add(precision + " matrix products", point.a_roofs.matrix, point.b_roofs.matrix, false);
-    add(precision + " everything else", point.a_roofs.plain, point.b_roofs.plain, false);
+    const std::string precision(name(point.a.point->precision()));
+    add("DRAM", &PointRoofs::bandwidth, true);
+    add(precision + " matrix products", &PointRoofs::matrix, false);
+    add(precision + " everything else", &PointRoofs::plain, false);
     page.table(std::move(table));
 }
 
@@ -209,42 +209,40 @@ std::string steps_cell(const GroupSide& a, const GroupSide& b) {
     return a.steps == b.steps ? std::to_string(a.steps) : fmt::format("{}:{}", a.steps, b.steps);
 }
 
-void write_times(Page& page, const PointComparison& point, const std::string& b, std::size_t top) {
+void write_times(Page& page, const PointComparison& point, std::size_t top) {
+    const std::string& b = point.b.letter;
     Rows table{{words("steps", 0, true), figures("n", 1), figures("A ms"), figures(b + " ms"), figures(b + "/A"),
                 figures("interval"), words("follows"), words("A's verdict"), words(b + "'s verdict")}};
-
+    const auto add_row = [&table](const GroupComparison& group, int digits) {
+        table.rows.push_back({group.name, steps_cell(group.a, group.b), significant(group.a.time_us.value / 1e3),
+                              significant(group.b.time_us.value / 1e3), ratio_cell(group.ratio, digits),
+                              interval_cell(group.ratio, digits),
+                              group.test.fit == Fit::untested ? "" : std::string(name(group.test.fit)),
+                              bound_cell(group.a), bound_cell(group.b)});
+    };
     BarChart bars{"ms", {}, {{.name = "A", .is_faint = true}, {b}}};
-    for (std::size_t g = 0; g < std::min(top, point.groups.size()); ++g) {
-        const GroupComparison& group = point.groups[g];
+    for (const GroupComparison& group : point.groups | std::views::take(top)) {
         bars.labels.push_back(group.name);
         for (const auto& [i, side] : {std::pair{0, &group.a}, {1, &group.b}})
             bars.series[i].add(scaled(side->time_us, 1e-3), fmt::format("{}\n{} {}", group.name, bars.series[i].name,
                                                                         time_text(side->time_us.value)));
-        table.rows.push_back({group.name, steps_cell(group.a, group.b), significant(group.a.time_us.value / 1e3),
-                              significant(group.b.time_us.value / 1e3), ratio_cell(group.ratio),
-                              interval_cell(group.ratio),
-                              group.test.fit == Fit::untested ? "" : std::string(name(group.test.fit)),
-                              bound_cell(group.a), bound_cell(group.b)});
+        add_row(group, 3);
     }
-    const int digits = ratio_digits(point.steps_ratio);
-    table.rows.push_back({"all steps", steps_cell(point.a_all, point.b_all),
-                          significant(point.a_all.time_us.value / 1e3), significant(point.b_all.time_us.value / 1e3),
-                          ratio_cell(point.steps_ratio, digits), interval_cell(point.steps_ratio, digits), "",
-                          bound_cell(point.a_all), bound_cell(point.b_all)});
+    add_row({"all steps", point.a.all, point.b.all, point.steps_ratio, {}}, ratio_digits(point.steps_ratio));
     page.chart({"Time of both, ms", "measured, with 95 % intervals", std::move(bars)});
     page.table(std::move(table));
 }
 
-void write_rates(Page& page, const PointComparison& point, const std::string& b, std::size_t top) {
+void write_rates(Page& page, const PointComparison& point, std::size_t top) {
+    const std::string& b = point.b.letter;
     Rows table{{words("steps", 0, true), figures("A TFLOP/s"), figures(b + " TFLOP/s"), figures("A/" + b),
                 figures("interval"), figures("A GB/s"), figures(b + " GB/s"), figures("A/" + b), figures("interval")}};
-    for (std::size_t g = 0; g < std::min(top, point.groups.size()); ++g) {
-        const GroupComparison& group = point.groups[g];
-        const Interval flops = quotient(group.a.tflop_per_s(), group.b.tflop_per_s());
-        const Interval bytes = quotient(group.a.dram_gb_per_s(), group.b.dram_gb_per_s());
-        table.rows.push_back({group.name, rate_cell(group.a.tflop_per_s()), rate_cell(group.b.tflop_per_s()),
-                              ratio_cell(flops), interval_cell(flops), rate_cell(group.a.dram_gb_per_s()),
-                              rate_cell(group.b.dram_gb_per_s()), ratio_cell(bytes), interval_cell(bytes)});
+    for (const GroupComparison& group : point.groups | std::views::take(top)) {
+        std::vector<std::string>& cells = table.rows.emplace_back(std::vector{group.name});
+        for (const auto rate : {&GroupSide::tflop_per_s, &GroupSide::dram_gb_per_s}) {
+            const Interval of_a = (group.a.*rate)(), of_b = (group.b.*rate)(), ratio = quotient(of_a, of_b);
+            cells.insert(cells.end(), {ratio_cell(of_a), ratio_cell(of_b), ratio_cell(ratio), interval_cell(ratio)});
+        }
     }
     page.table(std::move(table));
 }
@@ -255,22 +253,23 @@ std::string bytes_origin(const GroupSide& side) {
                                                    : "the cost model's, derived";
 }
 
-void write_steps(Page& page, const PointComparison& point, const Comparison& comparison, const std::string& b,
-                 std::size_t top) {
+void write_steps(Page& page, const PointComparison& point, const Comparison& comparison, std::size_t top) {
     if (point.groups.empty()) {
         page.note("the steps cannot be compared: one of the runs has none, or they compute different ops");
         return;
     }
     const std::string_view by = compare_by_names[static_cast<std::size_t>(comparison.options.by)];
     page.heading(fmt::format("{}: time by {}, the largest difference first", point.title, by));
-    write_times(page, point, b, top);
+    write_times(page, point, top);
     if (point.groups.size() > top) page.note(fmt::format("rows left out: {} (--top)", point.groups.size() - top));
-    if (point.a_unmatched_us > 0 || point.b_unmatched_us > 0)
+    if (point.a.unmatched_us > 0 || point.b.unmatched_us > 0)
         page.note(fmt::format("without a counterpart: steps with {} ms of A's time and {} ms of {}'s",
-                              significant(point.a_unmatched_us / 1e3), significant(point.b_unmatched_us / 1e3), b));
+                              significant(point.a.unmatched_us / 1e3), significant(point.b.unmatched_us / 1e3),
+                              point.b.letter));
     page.heading(fmt::format("{}: useful FLOP/s and DRAM bandwidth by {}", point.title, by));
-    write_rates(page, point, b, top);
-    page.note(fmt::format("bytes: of A {}; of {} {}", bytes_origin(point.a_all), b, bytes_origin(point.b_all)));
+    write_rates(page, point, top);
+    page.note(
+        fmt::format("bytes: of A {}; of {} {}", bytes_origin(point.a.all), point.b.letter, bytes_origin(point.b.all)));
 }
 
 void write_values(Page& page, const Comparison& comparison) {
@@ -283,15 +282,12 @@ void write_values(Page& page, const Comparison& comparison) {
     for (std::size_t t = 0; t < comparison.values.size(); ++t)
         for (const ValueRow& row : comparison.values[t].rows) {
             const auto& sequences = row.dollars_per_million_sequences;
-            const std::optional<double> energy = value_of(row.energy_per_sequence_j);
             table.rows.push_back(
                 {titles[t], fmt::format("{} {}", run_letter(row.run), comparison.runs[row.run]->name),
-                 significant(row.latency_ms.value, time_digits),
-                 row.sequences_per_s ? significant(*row.sequences_per_s) : "",
+                 significant(row.latency_ms.value, time_digits), cell(row.sequences_per_s),
                  sequences ? significant(sequences->value) : "", sequences ? bracket(*sequences) : "",
                  row.dollars_per_million_tokens ? significant(row.dollars_per_million_tokens->value) : "",
-                 row.latency_bandwidth_gb ? significant(*row.latency_bandwidth_gb) : "",
-                 energy ? significant(*energy) : ""});
+                 cell(row.latency_bandwidth_gb), cell(value_of(row.energy_per_sequence_j))});
         }
     page.table(std::move(table));
 }
@@ -305,9 +301,9 @@ std::string change_text(const PointComparison& point, double limit) {
         case Change::within_limit: return fmt::format("{}: within the limit of {:g} %", by, 100 * limit);
         case Change::cannot_tell:
             if (!point.impossible.empty()) return fmt::format("{}: cannot tell from figures that cannot be", by);
-            for (const Point* side : {point.a, point.b})
-                if (const std::string why = starvation(*side); !why.empty())
-                    return fmt::format("{}: cannot tell, in {} {}", by, side == point.a ? "A" : "the other", why);
+            for (const PointSide* side : point.sides())
+                if (const std::string why = starvation(*side->point); !why.empty())
+                    return fmt::format("{}: cannot tell, in {} {}", by, side == &point.a ? "A" : "the other", why);
             if (!point.has_interval)
                 return fmt::format("{}: cannot tell, a run has too few independent samples; stated is the range of all",
                                    by);
@@ -332,9 +328,9 @@ void write_pair(Page& page, const Comparison& comparison, const PairComparison& 
     for (const PointComparison& point : pair.points) {
         page.heading(fmt::format("{}: is it bandwidth?", point.title));
         for (const std::string& figure : point.impossible) page.item("impossible", figure);
-        write_roofs(page, point, b);
+        write_roofs(page, point);
         for (const Evidence& evidence : point.evidence) page.item(evidence.about, evidence.text);
-        write_steps(page, point, comparison, b, top);
+        write_steps(page, point, comparison, top);
     }
 }
 

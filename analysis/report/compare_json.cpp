@@ -63,19 +63,15 @@ Json json_of(const GroupComparison& group) {
             {"test", json_of(group.test)}};
 }
 
-Json shares_json(const std::array<double, fit_count>& shares) {
-    Json object = Json::object();
-    for (std::size_t i = 0; i < fit_count; ++i) object[std::string(fit_names[i])] = shares[i];
-    return object;
-}
-
-Json side_json(const PointRoofs& roofs, const Interval& ms, const GroupSide& all,
-               const std::array<double, fit_count>& fit, double unmatched_us, const std::optional<Verdict>& verdict) {
-    return {{"latency_ms", json_of(ms)},
-            {"roofs", json_of(roofs)},
-            {"steps", json_of(all)},
-            {"time_share_by_fit", shares_json(fit)},
-            {"unmatched_us", unmatched_us},
+Json json_of(const PointSide& side) {
+    Json shares = Json::object();
+    for (std::size_t i = 0; i < fit_count; ++i) shares[std::string(fit_names[i])] = side.fit[i];
+    const std::optional<Verdict>& verdict = side.verdict;
+    return {{"latency_ms", json_of(side.ms)},
+            {"roofs", json_of(side.roofs)},
+            {"steps", json_of(side.all)},
+            {"time_share_by_fit", shares},
+            {"unmatched_us", side.unmatched_us},
             {"verdict", verdict ? Json(name(verdict->bound)) : Json()},
             {"bandwidth_bound", verdict ? Json(name(bandwidth_hypothesis(*verdict).finding)) : Json()}};
 }
@@ -86,21 +82,20 @@ Json json_of(const PointComparison& point, std::size_t top) {
         evidence.push_back({{"about", sentence.about}, {"text", sentence.text}});
     for (std::size_t g = 0; g < std::min(top, point.groups.size()); ++g) groups.push_back(json_of(point.groups[g]));
     Json json = Json::object();
-    for (const auto& [axis, value] : told_axes(*point.a))
+    for (const auto& [axis, value] : told_axes(*point.a.point))
         std::visit([&, name = std::string(axis->name)](const auto& plain) { json[name] = plain; }, value);
-    json.update(Json{
-        {"latency_ratio", json_of(point.ratio)},
-        {"change", point.change ? Json(name(*point.change)) : Json()},
-        {"cannot_tell_below", point.spread ? Json(point.spread->least_difference()) : Json()},
-        {"cannot_tell_basis", point.spread ? Json(point.spread->basis) : Json()},
-        {"other_card", point.other_card},
-        {"same_roofs", point.same_roofs},
-        {"naive_test", json_of(point.naive)},
-        {"evidence", evidence},
-        {"a", side_json(point.a_roofs, point.a_ms, point.a_all, point.a_fit, point.a_unmatched_us, point.a_verdict)},
-        {"b", side_json(point.b_roofs, point.b_ms, point.b_all, point.b_fit, point.b_unmatched_us, point.b_verdict)},
-        {"groups", groups},
-        {"groups_left_out", point.groups.size() - std::min(top, point.groups.size())}});
+    json.update(Json{{"latency_ratio", json_of(point.ratio)},
+                     {"change", point.change ? Json(name(*point.change)) : Json()},
+                     {"cannot_tell_below", point.spread ? Json(point.spread->least_difference()) : Json()},
+                     {"cannot_tell_basis", point.spread ? Json(point.spread->basis) : Json()},
+                     {"other_card", point.other_card},
+                     {"same_roofs", point.same_roofs},
+                     {"naive_test", json_of(point.naive)},
+                     {"evidence", evidence},
+                     {"a", json_of(point.a)},
+                     {"b", json_of(point.b)},
+                     {"groups", groups},
+                     {"groups_left_out", point.groups.size() - std::min(top, point.groups.size())}});
     return json;
 }
 

@@ -146,11 +146,11 @@ TEST(Compare, StepsFollowTheRoofThatBindsThem) {
     const PointComparison& compared = comparison.pairs[0].points[0];
     EXPECT_EQ(compared.groups[0].test.fit, Fit::flops);
     EXPECT_EQ(compared.groups[1].test.fit, Fit::bandwidth);
-    EXPECT_NEAR(share(compared.a_fit, Fit::bandwidth), 100.0 / 900, 1e-9);
-    EXPECT_NEAR(share(compared.b_fit, Fit::flops), 32000.0 / 33000, 1e-9);
+    EXPECT_NEAR(share(compared.a.fit, Fit::bandwidth), 100.0 / 900, 1e-9);
+    EXPECT_NEAR(share(compared.b.fit, Fit::flops), 32000.0 / 33000, 1e-9);
     EXPECT_EQ(compared.groups[0].a.bound(), Bound::compute);
     EXPECT_EQ(compared.groups[1].b.bound(), Bound::bandwidth);
-    EXPECT_EQ(compared.a_verdict->bound, Bound::compute);
+    EXPECT_EQ(compared.a.verdict->bound, Bound::compute);
     EXPECT_EQ(compared.naive.fit, Fit::flops);
     EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("A no (compute-bound, fp32_plain"));
     EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("Scaling agrees: most of the steps' time follows FLOP/s."));
@@ -177,7 +177,7 @@ TEST(Compare, WhereBothRatiosFitTheNaiveTestIsNoEvidence) {
     EXPECT_TRUE(compared.naive.fits_bandwidth);
     EXPECT_EQ(compared.naive.fit, Fit::either);
     EXPECT_THAT(text_of(compared, "naive test"), HasSubstr("so this test cannot tell bandwidth from FLOP/s"));
-    EXPECT_DOUBLE_EQ(share(compared.a_fit, Fit::either), 1);
+    EXPECT_DOUBLE_EQ(share(compared.a.fit, Fit::either), 1);
     EXPECT_THAT(text_of(compared, "by step"), HasSubstr("cannot tell"));
     EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("A no (compute-bound"));
     EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("cannot tell"));
@@ -188,7 +188,7 @@ TEST(Compare, OfOneMachineNoRatioOfRoofsIsTested) {
     const Comparison comparison = compare(runs, {});
     const PointComparison& compared = comparison.pairs[0].points[0];
     EXPECT_TRUE(compared.same_roofs);
-    EXPECT_DOUBLE_EQ(share(compared.a_fit, Fit::untested), 1);
+    EXPECT_DOUBLE_EQ(share(compared.a.fit, Fit::untested), 1);
     EXPECT_THAT(text_of(compared, "naive test"), HasSubstr("the same roofs"));
     EXPECT_EQ(text_of(compared, "by step"), "");
 }
@@ -224,7 +224,7 @@ TEST(Compare, WithoutRoofsItSaysSo) {
     const Comparison comparison = compare(runs, {});
     const PointComparison& compared = comparison.pairs[0].points[0];
     EXPECT_EQ(compared.naive.fit, Fit::untested);
-    EXPECT_FALSE(compared.b_verdict);
+    EXPECT_FALSE(compared.b.verdict);
     EXPECT_THAT(text_of(compared, "naive test"), HasSubstr("not tested: B has no roofs"));
     EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("A no (compute-bound"));
     EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("B cannot tell, for lack of roofs."));
@@ -242,7 +242,7 @@ TEST(Compare, RowsByOpAndByStep) {
     const PointComparison& compared = comparison.pairs[0].points[0];
     ASSERT_EQ(compared.groups.size(), 3u);
     EXPECT_EQ(compared.groups[0].name, "h.0.mlp");
-    EXPECT_NEAR(share(compared.a_fit, Fit::bandwidth), 100.0 / 900, 1e-9) << "judged by layer whatever the rows are";
+    EXPECT_NEAR(share(compared.a.fit, Fit::bandwidth), 100.0 / 900, 1e-9) << "judged by layer whatever the rows are";
 }
 
 TEST(Compare, StepsWithoutACounterpartAreNotSummedWithOthers) {
@@ -251,8 +251,8 @@ TEST(Compare, StepsWithoutACounterpartAreNotSummedWithOthers) {
     const Comparison comparison = compare(runs, {});
     const PointComparison& compared = comparison.pairs[0].points[0];
     ASSERT_EQ(compared.groups.size(), 1u);
-    EXPECT_NEAR(compared.a_unmatched_us, 100, 1e-9);
-    EXPECT_NEAR(compared.b_unmatched_us, 1000, 1e-9);
+    EXPECT_NEAR(compared.a.unmatched_us, 100, 1e-9);
+    EXPECT_NEAR(compared.b.unmatched_us, 1000, 1e-9);
 }
 
 TEST(Compare, RegressionsAreOneLineEach) {
@@ -465,8 +465,8 @@ TEST(CompareRecorded, AGpuAndACpuPlanHaveAllTheirStepsInCommon) {
     EXPECT_EQ(pair.points.size(), 4u) << "fp16, bf16, fp32, fp64 at batch 1";
     EXPECT_EQ(pair.left_out.size(), 6u);
     for (const PointComparison& compared : pair.points) {
-        EXPECT_EQ(compared.a_unmatched_us, 0) << compared.title;
-        EXPECT_EQ(compared.b_unmatched_us, 0) << compared.title;
+        EXPECT_EQ(compared.a.unmatched_us, 0) << compared.title;
+        EXPECT_EQ(compared.b.unmatched_us, 0) << compared.title;
         double a_us = 0;
         for (const GroupComparison& group : compared.groups) {
             a_us += group.a.time_us.value;
@@ -474,7 +474,7 @@ TEST(CompareRecorded, AGpuAndACpuPlanHaveAllTheirStepsInCommon) {
             EXPECT_GE(group.ratio.high, group.ratio.value) << group.name;
             EXPECT_NEAR(group.a.flops / group.b.flops, 1, 1e-9) << group.name << ": the same ops, the same FLOPs";
         }
-        EXPECT_NEAR(a_us, compared.a_all.time_us.value, 1e-6 * a_us);
+        EXPECT_NEAR(a_us, compared.a.all.time_us.value, 1e-6 * a_us);
     }
     const PointComparison& fp32 = pair.points[2];
     EXPECT_EQ(fp32.title, "gpt2-large fp32 batch 1 seq 1024");

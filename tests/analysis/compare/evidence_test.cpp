@@ -27,25 +27,23 @@ class ComparedTest : public testing::Test {
   protected:
     ComparedTest() {
         point_.set("precision", Precision::fp32);
-        compared_.a = compared_.b = &point_;
+        compared_.a = {&point_, "A", {}};
+        compared_.b = {&point_, "B", {}};
         times(10, 10, 20);
-        for (PointRoofs* roofs : {&compared_.a_roofs, &compared_.b_roofs}) {
-            roofs->bandwidth.emplace();
-            roofs->bandwidth->origin = Origin::measured;
+        for (PointSide* side : {&compared_.a, &compared_.b}) {
+            side->roofs.bandwidth.emplace().origin = Origin::measured;
+            side->all.time_us = Interval::exactly(1000);
+            set_bound(side->all, Bound::compute, 1000);
         }
-        for (GroupSide* side : {&compared_.a_all, &compared_.b_all}) {
-            side->time_us = Interval::exactly(1000);
-            set_bound(*side, Bound::compute, 1000);
-        }
-        compared_.a_verdict = compared_.b_verdict = bandwidth_verdict(Finding::rejected, Bound::compute);
+        compared_.a.verdict = compared_.b.verdict = bandwidth_verdict(Finding::rejected, Bound::compute);
     }
     void times(double ratio, double bandwidth, double flops) {
         compared_.ratio = Interval::exactly(ratio);
         compared_.naive = test_ratio(compared_.ratio, bandwidth, flops);
     }
     void fit(Fit fit, double of_a, double of_b) {
-        compared_.a_fit[static_cast<std::size_t>(fit)] = of_a;
-        compared_.b_fit[static_cast<std::size_t>(fit)] = of_b;
+        compared_.a.fit[static_cast<std::size_t>(fit)] = of_a;
+        compared_.b.fit[static_cast<std::size_t>(fit)] = of_b;
     }
     /// A row that takes so much of either side's 1000 us, bound by bandwidth on A.
     void add_row(const std::string& name, double us) {
@@ -56,7 +54,7 @@ class ComparedTest : public testing::Test {
         set_bound(row.b, Bound::compute, us);
     }
     std::string said(const std::string& about) const {
-        for (const Evidence& evidence : evidence_of(compared_, "B"))
+        for (const Evidence& evidence : evidence_of(compared_))
             if (evidence.about == about) return evidence.text;
         return "";
     }
@@ -98,9 +96,9 @@ TEST_F(ComparedTest, RatiosThatAreTooCloseAreNoEvidenceThoughOneFits) {
 
 TEST_F(ComparedTest, RoofsOfADatasheetAreSaidToBe) {
     EXPECT_THAT(said("naive test"), Not(HasSubstr("datasheet")));
-    compared_.b_roofs.bandwidth->origin = Origin::estimated;
+    compared_.b.roofs.bandwidth->origin = Origin::estimated;
     EXPECT_THAT(said("naive test"), HasSubstr(" (roofs of B: datasheet, estimated)."));
-    compared_.a_roofs.bandwidth->origin = Origin::estimated;
+    compared_.a.roofs.bandwidth->origin = Origin::estimated;
     EXPECT_THAT(said("naive test"), HasSubstr(" (roofs of A and B: datasheet, estimated)."));
 }
 
@@ -108,9 +106,9 @@ TEST_F(ComparedTest, WithoutARatioOfRoofsNothingIsTested) {
     compared_.naive.bandwidth.reset();
     EXPECT_THAT(said("naive test"), EndsWith("; not tested: a roof of DRAM is missing."));
     EXPECT_EQ(said("by step"), "");
-    compared_.b_roofs.unavailable = "nobody measured them";
+    compared_.b.roofs.unavailable = "nobody measured them";
     EXPECT_THAT(said("naive test"), EndsWith("; not tested: B has no roofs (nobody measured them)."));
-    compared_.a_roofs.unavailable = "none";
+    compared_.a.roofs.unavailable = "none";
     EXPECT_THAT(said("naive test"), EndsWith("; not tested: A has no roofs (none)."));
 }
 
@@ -130,18 +128,18 @@ TEST_F(ComparedTest, SharesOfAHundredthAreWorthAWord) {
 }
 
 TEST_F(ComparedTest, VerdictsTellTheBoundsOfEachSideTheLargestFirst) {
-    set_bound(compared_.b_all, Bound::compute, 300);
-    set_bound(compared_.b_all, Bound::launch, 691);
-    set_bound(compared_.b_all, Bound::latency, 9);
+    set_bound(compared_.b.all, Bound::compute, 300);
+    set_bound(compared_.b.all, Bound::launch, 691);
+    set_bound(compared_.b.all, Bound::latency, 9);
     EXPECT_EQ(
         said("verdicts"),
         "A: 100 % compute-bound of the steps' time. B: 69 % launch-bound, 30 % compute-bound of the steps' time. No row is bandwidth-bound on either.");
-    compared_.b_roofs.unavailable = "nobody measured them";
-    compared_.b_verdict.reset();
+    compared_.b.roofs.unavailable = "nobody measured them";
+    compared_.b.verdict.reset();
     EXPECT_THAT(said("verdicts"), EndsWith(" B: none, for lack of roofs. No row is bandwidth-bound on A."));
-    compared_.b_verdict.swap(compared_.a_verdict);
+    compared_.b.verdict.swap(compared_.a.verdict);
     EXPECT_THAT(said("verdicts"), EndsWith("No row is bandwidth-bound on B."));
-    compared_.b_verdict.reset();
+    compared_.b.verdict.reset();
     EXPECT_EQ(said("verdicts"), "");
 }
 
@@ -169,7 +167,7 @@ TEST_F(ComparedTest, ScalingOfHalfOfBothSidesSpeaksForTheWhole) {
     EXPECT_THAT(said("bandwidth?"), EndsWith("Scaling, step by step, cannot tell."));
     fit(Fit::bandwidth, 0.51, 0.5);
     EXPECT_THAT(said("bandwidth?"), EndsWith("Scaling contradicts this: most of the steps' time follows bandwidth."));
-    for (auto* verdict : {&compared_.a_verdict, &compared_.b_verdict})
+    for (auto* verdict : {&compared_.a.verdict, &compared_.b.verdict})
         *verdict = bandwidth_verdict(Finding::confirmed, Bound::bandwidth);
     EXPECT_EQ(
         said("bandwidth?"),
@@ -180,18 +178,18 @@ TEST_F(ComparedTest, ScalingOfHalfOfBothSidesSpeaksForTheWhole) {
 
 TEST_F(ComparedTest, VerdictsThatDifferOrCannotTellSayWhatIsLeft) {
     fit(Fit::flops, 0.9, 0.9);
-    compared_.b_verdict = bandwidth_verdict(Finding::confirmed, Bound::bandwidth);
+    compared_.b.verdict = bandwidth_verdict(Finding::confirmed, Bound::bandwidth);
     EXPECT_THAT(said("bandwidth?"), EndsWith("They differ, so that no single ratio of roofs can explain the whole."));
-    compared_.b_verdict = bandwidth_verdict(Finding::not_identifiable, Bound::not_identifiable);
+    compared_.b.verdict = bandwidth_verdict(Finding::not_identifiable, Bound::not_identifiable);
     EXPECT_THAT(said("bandwidth?"),
                 EndsWith("; B cannot tell (a reason). By scaling alone, most of the steps' time follows FLOP/s."));
-    compared_.a_verdict.swap(compared_.b_verdict);
+    compared_.a.verdict.swap(compared_.b.verdict);
     EXPECT_THAT(said("bandwidth?"), HasSubstr("By scaling alone"));
-    compared_.b_verdict->hypotheses.clear();
+    compared_.b.verdict->hypotheses.clear();
     EXPECT_THAT(said("bandwidth?"), HasSubstr("B cannot tell (compute-bound; not tested)"));
-    compared_.b_verdict.reset();
+    compared_.b.verdict.reset();
     EXPECT_EQ(said("bandwidth?"), "By each verdict: A cannot tell (a reason); B cannot tell, for lack of roofs.");
-    compared_.a_verdict.swap(compared_.b_verdict);
+    compared_.a.verdict.swap(compared_.b.verdict);
     EXPECT_EQ(said("bandwidth?"), "By each verdict: B cannot tell (a reason); A cannot tell, for lack of roofs.");
 }
 
