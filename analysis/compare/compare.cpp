@@ -12,6 +12,7 @@
 #include "analysis/facts/point_facts.h"
 #include "analysis/result/merge.h"
 #include "kbench/error.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -49,13 +50,6 @@ void add_step(GroupSide& side, const StepResult& step, const Explanation& run) {
         side.bound_us[static_cast<std::size_t>(run.verdicts.steps[i].bound)] += facts.device_us.value;
 }
 
-void add_distinct(std::vector<std::string>& names, const std::vector<const StepResult*>& steps,
-                  std::string (*name_of)(const StepResult&)) {
-    for (const StepResult* step : steps)
-        if (const std::string name = name_of(*step); std::ranges::find(names, name) == names.end())
-            names.push_back(name);
-}
-
 std::string group_name(const StepMatch& match, CompareBy by) {
     constexpr std::string (*name_of[])(const StepResult&) = {
         [](const StepResult& step) { return layer_group(step.layer); },
@@ -63,9 +57,9 @@ std::string group_name(const StepMatch& match, CompareBy by) {
         [](const StepResult& step) { return step.layer; },
     };
     std::vector<std::string> names;
-    add_distinct(names, match.a, name_of[static_cast<std::size_t>(by)]);
-    add_distinct(names, match.b, name_of[static_cast<std::size_t>(by)]);
-    return fmt::format("{}", fmt::join(names, " + "));
+    for (const auto* steps : {&match.a, &match.b})
+        for (const StepResult* step : *steps) add_once(names, name_of[static_cast<std::size_t>(by)](*step));
+    return joined(names, " + ");
 }
 
 /// Groups of the matches that both sides compute, the largest difference in time first.
@@ -177,7 +171,7 @@ bool is_other_card(const Environment& a, const Environment& b) {
 void note_left_out(std::vector<std::string>& notes, const NamedResult& run, const NamedResult& other,
                    const std::vector<const Point*>& compared) {
     for (const Point& point : run.result.points)
-        if (point.status == PointStatus::done && std::ranges::find(compared, &point) == compared.end())
+        if (point.status == PointStatus::done && !contains(compared, &point))
             notes.push_back(fmt::format("{}: in {}, not in {}", match_title(point), run.name, other.name));
 }
 
@@ -269,7 +263,7 @@ Comparison compare(std::span<const NamedResult> runs, const CompareOptions& opti
         names.push_back(run.name);
     }
     for (const auto& [name, price] : options.prices)
-        if (std::ranges::find(names, name) == names.end())
+        if (!contains(names, name))
             throw UsageError(
                 fmt::format("--price: no result is called '{}'; they are {}", name, fmt::join(names, ", ")));
     for (std::size_t b = 1; b < runs.size(); ++b) {

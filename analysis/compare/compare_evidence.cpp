@@ -7,6 +7,7 @@
 #include "analysis/compare/compare.h"
 #include "analysis/explain/verdict_rules.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -105,9 +106,8 @@ std::string bounds_text(const GroupSide& side) {
         if (const auto bound = static_cast<Bound>(i); side.bound_share(bound) >= least_share)
             shares.emplace_back(side.bound_share(bound), bound);
     std::ranges::sort(shares, std::greater{});
-    std::vector<std::string> parts;
-    for (const auto& [share, bound] : shares) parts.push_back(fmt::format("{} {}", small_percent(share), name(bound)));
-    return fmt::format("{}", fmt::join(parts, ", "));
+    return joined(shares, ", ",
+                  [](const auto& part) { return fmt::format("{} {}", small_percent(part.first), name(part.second)); });
 }
 
 std::string breakdown_text(const PointSide& side) {

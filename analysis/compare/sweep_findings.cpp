@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 
+#include "models/base/lists.h"
+
 namespace kbench {
 namespace {
 
@@ -111,8 +113,7 @@ std::vector<SamePoints> same_points(std::span<const Point> points) {
 
 std::vector<std::string> sweep_findings(std::span<const Point> points) {
     std::vector<std::string> findings;
-    for (SamePoints& same : same_points(points))
-        if (std::ranges::find(findings, same.finding) == findings.end()) findings.push_back(std::move(same.finding));
+    for (const SamePoints& same : same_points(points)) add_once(findings, same.finding);
     return findings;
 }
 

@@ -2,7 +2,6 @@
 #include "analysis/compare/what_if.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -10,6 +9,7 @@
 #include "analysis/facts/point_facts.h"
 #include "analysis/result/match.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -189,7 +189,7 @@ std::vector<std::string> assumptions_of(const Transfer& transfer, const WhatIfMa
 std::string refusal(const Explanation& here, const WhatIfMachine& source, const WhatIfMachine& target,
                     const Transfer& transfer) {
     if (!here.breakdown.unavailable.empty()) return here.breakdown.unavailable;
-    if (!here.missing.empty()) return fmt::format("{}", fmt::join(here.missing, "; "));
+    if (!here.missing.empty()) return joined(here.missing, "; ");
     if (std::string why = why_not_between(source, target); !why.empty()) return why;
     if (!source.roofs.unavailable().empty())
         return fmt::format("{} has no roofs: {}", source.name, source.roofs.unavailable());

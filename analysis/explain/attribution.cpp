@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -39,13 +40,6 @@ ByRole attribute(const ByRole& needed, double counted) {
 
 bool binds(const StepRoofTimes& roof_times, Level level) {
     return roof_times.binding() != nullptr && roof_times.binding()->level == level;
-}
-
-LayerTraffic& layer_of(std::vector<LayerTraffic>& layers, const std::string& name) {
-    const auto found = std::ranges::find(layers, name, &LayerTraffic::layer);
-    if (found != layers.end()) return *found;
-    layers.emplace_back().layer = name;
-    return layers.back();
 }
 
 /// From which ratio of counted to unfused traffic on a layer is worth a sentence.
@@ -99,7 +93,7 @@ Attribution attribute_bandwidth(const PointFacts& facts, std::span<const StepRoo
         }
         const double excess = bytes - step.cost.bytes();
         (excess > 0 ? result.excess_bytes : result.kept_bytes) += std::abs(excess);
-        LayerTraffic& layer = layer_of(result.layers, layer_group(step.layer));
+        LayerTraffic& layer = entry(result.layers, &LayerTraffic::layer, layer_group(step.layer));
         layer.unfused_bytes += step.cost.bytes();
         layer.measured_bytes += bytes;
         layer.excess_ms += excess * ms_per_byte;

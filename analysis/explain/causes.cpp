@@ -12,6 +12,7 @@
 #include "analysis/explain/cause_changes.h"
 #include "analysis/explain/roof_times.h"
 #include "analysis/explain/serial_chain.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -184,9 +185,9 @@ class StepCauseFinder {
 };
 
 void add_part(std::vector<CausePart>& parts, const std::string& name, const Interval& us, bool is_at_memory = false) {
-    auto found = std::ranges::find(parts, name, &CausePart::name);
-    if (found == parts.end()) found = parts.insert(found, CausePart{name, {}, is_at_memory});
-    found->us += us;
+    CausePart& part = entry(parts, &CausePart::name, name);
+    part.is_at_memory = is_at_memory;
+    part.us += us;
 }
 
 void sort_longest(std::vector<CausePart>& parts) {
@@ -257,11 +258,9 @@ bool CauseGroup::is_explanation() const { return time_us > 0 && misfit_share() <
 std::string CauseGroup::change(Cause cause) const {
     constexpr double noteworthy = 0.25;  // a part of the line
     const double line_us = lines[cause].value;
-    std::string text;
-    for (const CausePart& part : changes[static_cast<std::size_t>(cause)])
-        if (part.us.value >= noteworthy * line_us && part.us.value > 0)
-            text += fmt::format("{}{}", text.empty() ? "" : "; ", part.name);
-    return text;
+    return joined(changes[static_cast<std::size_t>(cause)], "; ", [&](const CausePart& part) {
+        return part.us.value >= noteworthy * line_us && part.us.value > 0 ? part.name : "";
+    });
 }
 
 Causes find_causes(const PointFacts& facts, std::span<const StepRoofTimes> roof_times, const CycleAccounts& cycles) {
@@ -301,9 +300,7 @@ Causes find_causes(const PointFacts& facts, std::span<const StepRoofTimes> roof_
     return result;
 }
 
-bool is_at_power_limit(const Conditions& conditions) {
-    return std::ranges::find(conditions.throttle_reasons, power_limit) != conditions.throttle_reasons.end();
-}
+bool is_at_power_limit(const Conditions& conditions) { return contains(conditions.throttle_reasons, power_limit); }
 
 void withhold(Causes& causes) {
     for (StepCauses& step : causes.steps) step.changes = {};

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -90,11 +91,8 @@ void add_samples(CycleAccount& account, const StepResult& step) {
     const auto shares = sampled_shares(step);
     if (shares.empty()) return;
     for (LostCycles& lost : account.lost) lost.sampled = 0;
-    for (const auto& [reason, share] : shares) {
-        auto known = std::ranges::find(account.lost, reason, &LostCycles::reason);
-        if (known == account.lost.end()) known = account.lost.insert(known, LostCycles{reason, 0, 0, 0});
-        known->sampled = share * account.not_issuing;
-    }
+    for (const auto& [reason, share] : shares)
+        entry(account.lost, &LostCycles::reason, reason).sampled = share * account.not_issuing;
     std::ranges::stable_sort(account.lost, std::greater{}, &LostCycles::best);
     account.not_split.clear();
 }
@@ -113,12 +111,11 @@ void add(CycleGroup& group, const CycleAccount& account, double us) {
     group.not_issuing_us += account.not_issuing * us;
     if (account.lost.empty()) group.not_split_us += account.not_issuing * us;
     for (const LostCycles& lost : account.lost) {
-        auto known = std::ranges::find(group.lost, lost.reason, &LostCycles::reason);
-        if (known == group.lost.end()) known = group.lost.insert(known, LostCycles{lost.reason, 0, 0, 0});
-        known->share += lost.share * us;
-        known->low += lost.low * us;
-        known->high += lost.high * us;
-        if (lost.sampled) known->sampled = known->sampled.value_or(0) + *lost.sampled * us;
+        LostCycles& known = entry(group.lost, &LostCycles::reason, lost.reason);
+        known.share += lost.share * us;
+        known.low += lost.low * us;
+        known.high += lost.high * us;
+        if (lost.sampled) known.sampled = known.sampled.value_or(0) + *lost.sampled * us;
     }
 }
 

@@ -7,13 +7,10 @@
 
 #include "analysis/explain/judge.h"
 #include "analysis/facts/point_facts.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
-
-void add_once(std::vector<std::string>& list, std::string_view text) {
-    if (std::ranges::find(list, text) == list.end()) list.emplace_back(text);
-}
 
 std::string_view layer_of(std::string_view label) { return label.substr(0, label.rfind(':')); }
 
@@ -82,8 +79,7 @@ std::vector<StepPart> parts_of(const Point& point, const ForwardSteps& forwards)
 }
 
 DirectionPair& pair_called(std::vector<DirectionPair>& pairs, const std::string& name) {
-    const auto found = std::ranges::find(pairs, name, &DirectionPair::name);
-    return found != pairs.end() ? *found : *pairs.insert(pairs.end(), DirectionPair{name, {}, {}, {}, {}});
+    return entry(pairs, &DirectionPair::name, name);
 }
 
 /// Sums both directions; those of one that was computed in several directions apart, too.

@@ -2,7 +2,6 @@
 #include "analysis/explain/explain.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -19,6 +18,7 @@
 #include "analysis/machine/usable_roofs.h"
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -84,11 +84,10 @@ std::string reason_text(const Verdict& verdict) {
 /// "the bottleneck is one of tensor cores (at most 1.20 ms), launch (at most 0.31 ms)": what was not ruled out.
 std::string suspects_text(const Suspects& suspects) {
     constexpr std::size_t most = 3;
-    std::vector<std::string> texts;
-    for (const Suspect& suspect : likeliest(suspects, most))
-        texts.push_back(fmt::format("{} (at most {} ms)", suspect.name, significant(suspect.most_us * 1e-3)));
-    return texts.empty() ? "no resource that was measured is the bottleneck"
-                         : fmt::format("the bottleneck is one of {}", fmt::join(texts, ", "));
+    const std::string texts = joined(likeliest(suspects, most), ", ", [](const Suspect& suspect) {
+        return fmt::format("{} (at most {} ms)", suspect.name, significant(suspect.most_us * 1e-3));
+    });
+    return texts.empty() ? "no resource that was measured is the bottleneck" : "the bottleneck is one of " + texts;
 }
 
 /// What to measure next so that the answer becomes certain; empty where all of it was.
@@ -103,7 +102,7 @@ std::string next_experiment(const Explanation& explanation) {
         next.emplace_back("the same on fewer SMs");
     if (explanation.interventions.model.dram == Influence::unknown)
         next.emplace_back("the same while DRAM's bandwidth is taken away");
-    return fmt::format("{}", fmt::join(next, ", "));
+    return joined(next, ", ");
 }
 
 /// "Of 4.00 ms, 1.70 ms are work at the roof of fp16_tensor, 0.800 ms fixed time of 182 steps (fewer kernels), ...;
@@ -139,10 +138,9 @@ std::string causes_sentence(const Explanation& explanation) {
     }
     std::erase_if(parts, [&](const Part& part) { return part.us < noteworthy * whole.time_us; });
     std::ranges::stable_sort(parts, std::greater{}, &Part::us);
-    std::vector<std::string> texts;
-    for (const Part& part : parts) texts.push_back(part.text);
-    std::string text = fmt::format("Of {} ms, {}; {} ms are not explained", ms(whole.time_us), fmt::join(texts, ", "),
-                                   ms(std::max(whole.misfit_us, std::abs(whole.lines[Cause::unexplained].value))));
+    std::string text =
+        fmt::format("Of {} ms, {}; {} ms are not explained", ms(whole.time_us), joined(parts, ", ", &Part::text),
+                    ms(std::max(whole.misfit_us, std::abs(whole.lines[Cause::unexplained].value))));
     if (!whole.is_explanation()) text += fmt::format(", where under {} is the goal", percent(explanation_tolerance));
     return text + ".";
 }
@@ -177,10 +175,10 @@ std::string second_sentence(const Result& result, const Explanation& explanation
         roof_time += fmt::format(
             ", and in steps with {} of the time the two longest roof times are too close to tell apart", percent(tied));
     const std::string dram = dram_text(explanation);
-    std::string rejected;
-    for (const Hypothesis& hypothesis : verdict.hypotheses)
-        if (hypothesis.finding == Finding::rejected)
-            rejected += fmt::format("{}{}", rejected.empty() ? "; not " : ", not ", name(hypothesis.bound));
+    std::string rejected = joined(verdict.hypotheses, ", ", [](const Hypothesis& hypothesis) {
+        return hypothesis.finding == Finding::rejected ? fmt::format("not {}", name(hypothesis.bound)) : "";
+    });
+    if (!rejected.empty()) rejected.insert(0, "; ");
     if (is_beyond_telling(verdict))
         return fmt::format("For {} of the steps' time {}{}: {}{}.", percent(verdict.undecided),
                            suspects_text(explanation.suspects), rejected, roof_time, dram);
@@ -266,7 +264,7 @@ std::string waits_text(const CycleGroup& all) {
                                                  : fmt::format("{:.0f} to {}", 100 * lost.low / all.time_us,
                                                                percent(lost.high / all.time_us))));
     }
-    return waits.empty() ? "" : fmt::format(" (waiting for {})", fmt::join(waits, ", for "));
+    return waits.empty() ? "" : fmt::format(" (waiting for {})", joined(waits, ", for "));
 }
 
 /// What SMs did, as counted, and what would change it.

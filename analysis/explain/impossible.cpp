@@ -7,6 +7,7 @@
 
 #include "analysis/machine/machine.h"
 #include "analysis/result/point_name.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -178,15 +179,13 @@ std::vector<std::string> impossible_figures(const Result& result, const PointFac
 
 std::vector<std::string> each_once(std::span<const Point> points,
                                    const std::vector<std::vector<std::string>>& of_points) {
-    const auto has = [](const Findings& list, const std::string& one) {
-        return std::ranges::find(list, one) != list.end();
-    };
     Findings told;
     for (std::size_t i = 0; i < points.size(); ++i)
         for (const std::string& one : of_points[i]) {
-            const auto in = std::ranges::count_if(of_points, [&](const Findings& list) { return has(list, one); });
-            std::string text = points.size() > 1 && in == 1 ? fmt::format("{}: {}", point_name(points[i]), one) : one;
-            if (!has(told, text)) told.push_back(std::move(text));
+            const auto in = std::ranges::count_if(of_points, [&](const Findings& list) { return contains(list, one); });
+            const std::string text =
+                points.size() > 1 && in == 1 ? fmt::format("{}: {}", point_name(points[i]), one) : one;
+            add_once(told, text);
         }
     return told;
 }

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -51,12 +52,11 @@ std::optional<StepAccount> mean_of(const std::optional<StepAccount>& a, std::siz
 std::string account_text(const StepAccount& account) {
     std::vector<StepPhase> phases = account.phases;
     std::ranges::stable_sort(phases, std::greater{}, &StepPhase::median_cycles);
-    std::string text;
-    for (const StepPhase& phase : phases)
-        if (const double share = phase.median_cycles / cycles_of(account); share >= 0.005)
-            text += fmt::format("{} {} {}", text.empty() ? "by clocks in its kernel a step's cycles are" : ",",
-                                phase.name, percent(share));
-    return text;
+    const std::string shares = joined(phases, ", ", [&](const StepPhase& phase) {
+        const double share = phase.median_cycles / cycles_of(account);
+        return share >= 0.005 ? fmt::format("{} {}", phase.name, percent(share)) : "";
+    });
+    return shares.empty() ? "" : "by clocks in its kernel a step's cycles are " + shares;
 }
 
 void add_to(SerialChain& sum, const SerialChain& other) {
@@ -100,11 +100,10 @@ double cycles_of(const StepAccount& account) {
 }
 
 std::string roofs_of_one(const SerialChain& group) {
-    std::string text;
-    for (const RoofTimeSum& sum : group.roof_times.by_roof)
-        if (const double us = sum.us.value / group.time_steps; us >= 0.01 * group.us())
-            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", sum.name, significant(us, 2));
-    return text;
+    return joined(group.roof_times.by_roof, ", ", [&](const RoofTimeSum& sum) {
+        const double us = sum.us.value / group.time_steps;
+        return us >= 0.01 * group.us() ? fmt::format("{} {}", sum.name, significant(us, 2)) : "";
+    });
 }
 
 std::vector<SerialChain> serial_chains_of(const PointFacts& facts, std::span<const StepRoofTimes> roof_times,

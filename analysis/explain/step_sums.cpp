@@ -5,13 +5,10 @@
 #include <map>
 
 #include "analysis/facts/point_facts.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
-
-void add_distinct(std::vector<std::string>& values, std::string_view value) {
-    if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end()) values.emplace_back(value);
-}
 
 /// Sums the steps of each `name_of(step)` and provider, or of each name when providers may mix.
 template <class NameOf>
@@ -33,10 +30,10 @@ StepSums group_steps(const Point& point, NameOf name_of, bool split_by_provider)
         group.time_us += *time_us;
         group.flops += step.cost.flops;
         group.bytes += step.cost.bytes();
-        add_distinct(group.providers, step.provider);
-        add_distinct(group.implementations, step.implementation);
-        add_distinct(group.ops, step.op);
-        for (const std::string& absorbed : step.absorbs) add_distinct(group.ops, kind_of(absorbed));
+        add_once(group.providers, step.provider);
+        add_once(group.implementations, step.implementation);
+        add_once(group.ops, step.op);
+        for (const std::string& absorbed : step.absorbs) add_once(group.ops, kind_of(absorbed));
         result.time_us += *time_us;
     }
     if (result.time_us > 0)

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <map>
 
+#include "models/base/lists.h"
+
 namespace kbench {
 namespace {
 
@@ -89,12 +91,6 @@ void add_clock(StepFacts& facts, const Interval& run_mhz, const Interval& graph_
     const Interval around = in_graph ? during_run(graph_mhz, run_mhz) : run_mhz;
     facts.clock_mhz = {mhz, std::min(mhz, around.low), std::max(mhz, around.high)};
     if (facts.time_us > 0) facts.clock_error = std::max(around.high / mhz - 1, 1 - around.low / mhz);
-}
-
-void add_named(std::vector<NamedSteps>& groups, const std::string& name, std::size_t step) {
-    auto found = std::ranges::find(groups, name, &NamedSteps::name);
-    if (found == groups.end()) found = groups.insert(found, NamedSteps{name, {}});
-    found->steps.push_back(step);
 }
 
 bool is_well_formed(const SmScaling& scaling, std::size_t steps) {
@@ -283,8 +279,8 @@ PointFacts make_facts(const Point& point, const Roofs& roofs) {
     const std::vector<Interval> clocks = graph_clocks(point);
     for (const StepResult& step : point.steps) {
         StepFacts& own = facts.steps.emplace_back(make_step_facts(step, facts, clocks[facts.steps.size()]));
-        add_named(facts.by_layer, layer_group(step.layer), facts.steps.size() - 1);
-        add_named(facts.by_op, step.op, facts.steps.size() - 1);
+        entry(facts.by_layer, &NamedSteps::name, layer_group(step.layer)).steps.push_back(facts.steps.size() - 1);
+        entry(facts.by_op, &NamedSteps::name, step.op).steps.push_back(facts.steps.size() - 1);
         if (own.time_us <= 0) continue;
         for (const KernelResult& kernel : step.kernels) own.recording_us += inflation.us(kernel.time_us);
     }

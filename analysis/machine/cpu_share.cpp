@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -68,7 +69,7 @@ std::string throttling_text(const Conditions& conditions) {
     if (!quota.empty()) quota = "a quota held the process back " + quota;
     std::string other = "none recorded";
     if (!conditions.throttle_reasons.empty())
-        other = fmt::format("{}", fmt::join(conditions.throttle_reasons, ", "));
+        other = joined(conditions.throttle_reasons, ", ");
     else if (conditions.throttle_unavailable && !conditions.throttle_unavailable->empty())
         other = fmt::format("{}not known ({})", quota.empty() ? "" : "by heat ", *conditions.throttle_unavailable);
     else if (conditions.throttle_unavailable)

@@ -2,12 +2,12 @@
 #include "analysis/machine/occupancy.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "kbench/error.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -222,13 +222,11 @@ std::string describe(const OccupancyStep& step, double occupancy_now) {
 }
 
 std::string occupancy_hint(const Occupancy& occupancy) {
-    std::vector<std::string> parts;
-    for (const OccupancyStep& step : occupancy.steps) parts.push_back(describe(step, occupancy.occupancy));
-    if (!parts.empty()) return fmt::format("{}", fmt::join(parts, "; "));
+    const auto text = [&](const OccupancyStep& step) { return describe(step, occupancy.occupancy); };
+    if (!occupancy.steps.empty()) return joined(occupancy.steps, "; ", text);
     if (occupancy.occupancy == 1) return "occupancy is 100 %";
-    for (const Limiter limiter : occupancy.limiters) parts.emplace_back(name(limiter));
     return fmt::format("no single change raises {:.0f} %; limited by {}", 100 * occupancy.occupancy,
-                       fmt::join(parts, " and "));
+                       joined(occupancy.limiters, " and ", [](Limiter limiter) { return name(limiter); }));
 }
 
 }  // namespace kbench

@@ -2,12 +2,12 @@
 #include "analysis/report/claim.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -17,10 +17,9 @@ std::string_view verdict(const Claim& claim, const ClaimFloor& floor) {
 }
 
 std::string impossible_in(const Claim& claim) {
-    std::vector<std::string_view> names;
-    for (const ClaimFloor& floor : claim.floors)
-        if (!claim.is_possible(floor)) names.push_back(name(floor.precision));
-    return fmt::format("{}", fmt::join(names, ", "));
+    return joined(claim.floors, ", ", [&](const ClaimFloor& floor) {
+        return claim.is_possible(floor) ? std::string_view() : name(floor.precision);
+    });
 }
 
 const ClaimFloor& of(const Claim& claim, Precision precision) {

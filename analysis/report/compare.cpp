@@ -11,6 +11,7 @@
 #include "analysis/report/sections/sections.h"
 #include "analysis/report/writers.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -166,8 +167,7 @@ void write_end_to_end(Page& page, const PairComparison& pair, const std::string&
     std::vector<std::string> notes;
     for (const PointComparison& point : pair.points)
         if (point.ratio.value > 1 / doubtful_ratio && point.ratio.value < doubtful_ratio)
-            if (std::string note = spread_note(point); std::ranges::find(notes, note) == notes.end())
-                notes.push_back(std::move(note));
+            add_once(notes, spread_note(point));
     for (std::string& note : notes) page.note(std::move(note));
     if (!pair.left_out.empty())
         page.note(fmt::format("left out, as only one of the two measured them: {}{}", pair.left_out.size(),

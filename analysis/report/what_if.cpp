@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -79,7 +79,7 @@ Section section_of(const CheckedWhatIf& point, const std::vector<std::string>& s
     section.add(Section{"By op kind", {rows_of("op kind", answer.by_op, false)}});
     section.add(Section{"By layer", {rows_of("layer", answer.by_layer, false)}});
     Bullets own{answer.assumptions};
-    std::erase_if(own.items, [&](const std::string& text) { return std::ranges::find(shared, text) != shared.end(); });
+    std::erase_if(own.items, [&](const std::string& text) { return contains(shared, text); });
     section.add(Section{"Assumptions of this point alone", {std::move(own)}});
     return section;
 }
@@ -90,9 +90,8 @@ std::vector<std::string> shared_assumptions(std::span<const CheckedWhatIf> point
     for (const auto& [answer, check] : points) {
         if (!answer.unavailable.empty()) continue;
         if (!shared) shared = answer.assumptions;
-        std::erase_if(*shared, [&assumed = answer.assumptions](const std::string& text) {
-            return std::ranges::find(assumed, text) == assumed.end();
-        });
+        const auto& own = answer.assumptions;
+        std::erase_if(*shared, [&own](const std::string& text) { return !contains(own, text); });
     }
     return shared.value_or(std::vector<std::string>{});
 }

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "kbench/error.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -30,8 +31,7 @@ std::vector<const Axis*> title_axes() {
 std::vector<std::string> values(const Result& result, const Axis& axis) {
     std::vector<std::string> distinct;
     for (const Point& point : result.points)
-        if (const AxisValue* value = point.axes.find(axis.name))
-            if (std::ranges::find(distinct, text_of(*value)) == distinct.end()) distinct.push_back(text_of(*value));
+        if (const AxisValue* value = point.axes.find(axis.name)) add_once(distinct, text_of(*value));
     return distinct;
 }
 
@@ -51,7 +51,7 @@ std::string described(const Result& result, const Result& other) {
         const bool is_named = (axis->always_told && !axis->of_model) || mine != values(other, *axis);
         if (is_named && !mine.empty()) parts.push_back(said(*axis, listed(mine)));
     }
-    return fmt::format("{}", fmt::join(parts, " "));
+    return joined(parts, " ");
 }
 
 std::string why_unmeasured(const NamedResult& run, const Point& point) {
@@ -139,7 +139,7 @@ std::string match_title(const Point& point) {
     std::vector<std::string> parts;
     for (const auto& [axis, value] : told_axes(point))
         if (axis->always_told || !point.axes.is_usual(*axis)) parts.push_back(said(*axis, value));
-    return fmt::format("{}", fmt::join(parts, " "));
+    return joined(parts, " ");
 }
 
 std::vector<std::string> short_titles(const std::vector<const Point*>& points) {

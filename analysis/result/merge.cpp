@@ -12,6 +12,7 @@
 #include "analysis/result/point_name.h"
 #include "analysis/result/result_json.h"
 #include "kbench/error.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -105,8 +106,7 @@ void join_plans(std::optional<StudyPlan>& into, const std::optional<StudyPlan>& 
 }  // namespace
 
 void add_once(std::vector<std::string>& list, std::span<const std::string> more) {
-    for (const std::string& text : more)
-        if (std::ranges::find(list, text) == list.end()) list.push_back(text);
+    for (const std::string& text : more) add_once(list, text);
 }
 
 std::string difference(const Result& a, const Result& b, SameDevice device, const std::string& here,

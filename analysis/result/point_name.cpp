@@ -2,11 +2,12 @@
 #include "analysis/result/point_name.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
 #include <vector>
+
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -33,10 +34,6 @@ std::vector<std::string> parts_of(const Point& point, IsTold is_told, Say say) {
             parts.push_back(say(*axis, *value));
     }
     return parts;
-}
-
-std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
-    return fmt::format("{}", fmt::join(parts, separator));
 }
 
 /// In few words: what all points tell, and what makes this one of a run another computation.

@@ -1,6 +1,5 @@
 // Which layers and kernels take the time, how full they keep the SMs, what binds them, and what could be won.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <ranges>
@@ -8,6 +7,7 @@
 #include "analysis/explain/point_roofs.h"
 #include "analysis/facts/point_facts.h"
 #include "analysis/study/parts.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -53,7 +53,7 @@ StudyLayer layer_of(PointAt at, const Explanation& explanation, const std::strin
             if (kernel.time_us <= longest_us) continue;
             longest_us = kernel.time_us;
             layer.kernel = kernel.short_name;
-            layer.limiter = fmt::format("{}", fmt::join(kernel.limiters, ", "));
+            layer.limiter = joined(kernel.limiters, ", ");
         }
     }
     if (has_roofs) layer.recoverable_us = above;

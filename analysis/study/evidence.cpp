@@ -1,6 +1,5 @@
 // What speaks against a point: then no sentence of a study rests on it, and the report says why.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include "analysis/study/study.h"
 #include "analysis/study/throttling.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -18,13 +18,13 @@ namespace {
 constexpr double few_steps = 0.02;
 
 std::string slowed(const Point& point) {
-    std::vector<std::string> seen;
-    for (const std::string& reason : point.conditions.throttle_reasons)
-        if (std::ranges::find(slowing_reasons, reason) != std::end(slowing_reasons)) seen.push_back(reason);
+    const std::string seen = joined(point.conditions.throttle_reasons, ", ", [](const std::string& reason) {
+        return contains(slowing_reasons, reason) ? reason : "";
+    });
     if (starved(point.conditions))
         return fmt::format("the process lacked its CPUs for {} of the time while it was timed",
                            percent(*point.conditions.cpu_share->lacked()));
-    return seen.empty() ? "" : fmt::format("the device was slowed by {} while it was timed", fmt::join(seen, ", "));
+    return seen.empty() ? "" : fmt::format("the device was slowed by {} while it was timed", seen);
 }
 
 /// Where counters say that most of what matters ran in another precision.

@@ -10,6 +10,7 @@
 #include "analysis/facts/counters.h"
 #include "analysis/result/match.h"
 #include "analysis/result/point_name.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 
@@ -22,7 +23,7 @@ std::optional<std::size_t> StudyPoints::measured(const PlannedPoint& planned) co
 std::vector<std::size_t> StudyPoints::of_task(std::string_view task) const {
     std::vector<std::size_t> found;
     for (const PlannedPoint& planned : plan().points) {
-        if (std::ranges::find(planned.tasks, task) == planned.tasks.end()) continue;
+        if (!contains(planned.tasks, task)) continue;
         if (const std::optional<std::size_t> index = measured(planned); index && reasons[*index].empty())
             found.push_back(*index);
     }

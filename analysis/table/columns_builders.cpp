@@ -1,11 +1,9 @@
 // What the kernels of a row are, means by weight, and columns that are made of counters.
 #include "analysis/table/columns_builders.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <ranges>
+
+#include "models/base/lists.h"
 
 namespace kbench::column {
 
@@ -38,7 +36,7 @@ std::vector<const KernelResult*> kernels_of(Row row) {
 std::function<Value(Row)> kernel_names(std::string KernelResult::*name, std::string StepResult::*otherwise) {
     const auto of_step = [=](Step step) {
         if (step.kernels.empty()) return otherwise != nullptr ? step.*otherwise : std::string();
-        return fmt::format("{}", fmt::join(step.kernels | std::views::transform(name), "+"));
+        return joined(step.kernels, "+", name);
     };
     return [=](Row row) { return row.kernel != nullptr ? cell(row.kernel->*name) : of_steps(of_step)(row); };
 }

@@ -1,6 +1,4 @@
 // Columns of figures: times, launches and occupancy, executed FLOPs, memory traffic and other counters.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -8,6 +6,7 @@
 #include "analysis/facts/point_facts.h"
 #include "analysis/machine/isa.h"
 #include "analysis/table/columns_builders.h"
+#include "models/base/lists.h"
 
 namespace kbench::column {
 namespace {
@@ -150,8 +149,7 @@ Entries kernel_columns() {
          "theoretical occupancy: warps an SM can hold of the launch, of the most it has; for several kernels weighted by their recorded time"},
         {"occ_achieved", "occ achieved %", "%", 1, counted(mean(counter_of(&Counters::achieved_occupancy))),
          "achieved occupancy: counter achieved_occupancy; in a group weighted by time"},
-        {"occ_limiter", "", "", as_text,
-         of_kernels([](Kernel kernel) { return fmt::format("{}", fmt::join(kernel.limiters, ",")); }),
+        {"occ_limiter", "", "", as_text, of_kernels([](Kernel kernel) { return joined(kernel.limiters, ","); }),
          "what keeps more blocks from an SM, joined by ,"},
         {"waves", "", "", 2, of_kernels([](Kernel kernel) { return kernel.waves.value; }),
          "blocks of the grid over those that the device holds at once"},

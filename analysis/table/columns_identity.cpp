@@ -11,6 +11,7 @@
 #include "analysis/machine/isa.h"
 #include "analysis/result/frames.h"
 #include "analysis/table/columns_builders.h"
+#include "models/base/lists.h"
 
 namespace kbench::column {
 namespace {
@@ -183,8 +184,7 @@ Entries step_columns() {
     Entries list{
         {"steps", "", "", 0, [](Row row) { return row.steps.size(); }, "number of steps in the row"},
         {"step", "", "", 0, of_steps(&StepResult::index), "number of the step in its point, from 0"},
-        {"absorbs", "", "", as_text,
-         of_steps([](Step step) { return fmt::format("{}", fmt::join(step.absorbs, ";")); }),
+        {"absorbs", "", "", as_text, of_steps([](Step step) { return joined(step.absorbs, ";"); }),
          "every op computed, layer:kind, joined by ;"},
         {"forward", "", "", as_text, of_steps(&StepResult::forward),
          "the forward step, layer:op, that a backward step belongs to or that a forward step computes again; na for others"},

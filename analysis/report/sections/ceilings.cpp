@@ -7,6 +7,7 @@
 #include "analysis/machine/usable_roofs.h"
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 
@@ -22,8 +23,7 @@ Bullets sources(const CeilingRun& run) {
     for (const Ceiling& ceiling : run.ceilings) {
         const std::string& reason = ceiling.datasheet.reason;
         if (is_stated(ceiling) != any || reason.empty()) continue;
-        const std::string text = (any ? "" : "no datasheet: ") + reason;
-        if (std::ranges::find(list.items, text) == list.items.end()) list.items.push_back(text);
+        add_once(list.items, (any ? "" : "no datasheet: ") + reason);
     }
     return list;
 }

@@ -7,6 +7,7 @@
 #include "analysis/report/sections/sections.h"
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -85,10 +86,9 @@ Section checks_section(const SectionContext& context) {
         for (const auto& [reason, names] : by_reason) add("", fmt::format("{} {}", fmt::join(names, ", "), reason));
     }
     if (!context.is_full()) {
-        std::vector<std::string> phases;
-        for (const auto& [phase, seconds] : point.phase_seconds)
-            phases.push_back(fmt::format("{} {}", phase, format_seconds(seconds)));
-        add("wall time", fmt::format("{}", fmt::join(phases, ", ")));
+        add("wall time", joined(point.phase_seconds, ", ", [](const auto& phase) {
+                return fmt::format("{} {}", phase.first, format_seconds(phase.second));
+            }));
     }
     section.add(std::move(facts));
     return section;

@@ -13,6 +13,7 @@
 #include "analysis/machine/cpu_share.h"
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -116,17 +117,15 @@ std::string clocks_by_op(const Point& point) {
     for (std::size_t s = 0; s < clocks.size(); ++s) {
         const double us = point.steps[s].device_us().value_or(0);
         if (clocks[s].value <= 0 || us <= 0) continue;
-        auto known = std::ranges::find(kinds, point.steps[s].op, &KindClock::op);
-        if (known == kinds.end()) known = kinds.insert(known, KindClock{point.steps[s].op});
-        known->us += us;
-        known->cycles += us * clocks[s].value;
+        KindClock& kind = entry(kinds, &KindClock::op, point.steps[s].op);
+        kind.us += us;
+        kind.cycles += us * clocks[s].value;
     }
     std::ranges::stable_sort(kinds, std::greater{}, &KindClock::us);
     if (kinds.size() > op_kinds_with_clock) kinds.resize(op_kinds_with_clock);
-    std::string text;
-    for (const KindClock& kind : kinds)
-        text += fmt::format("{}{} MHz in {}", text.empty() ? "" : ", ", significant(kind.cycles / kind.us, 4), kind.op);
-    return text;
+    return joined(kinds, ", ", [](const KindClock& kind) {
+        return fmt::format("{} MHz in {}", significant(kind.cycles / kind.us, 4), kind.op);
+    });
 }
 
 /// The SMs' own clock beside NVML's mean, and what it cost to read it.

@@ -6,6 +6,7 @@
 
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -15,18 +16,17 @@ constexpr double noteworthy_loss = 0.02;  ///< share of the time
 
 /// "long_scoreboard 44 [38, 49], barrier 20 [11, 22]": parts of the time, percent.
 std::string reasons_cell(const CycleGroup& group) {
-    std::string text;
-    std::size_t shown = 0;
+    std::vector<std::string> parts;
+    const auto share = [&](double us) { return 100 * us / group.time_us; };
     for (const LostCycles& lost : group.lost) {
-        if (std::max(lost.high, lost.best()) < noteworthy_loss * group.time_us || shown == most_reasons) continue;
-        const auto share = [&](double us) { return 100 * us / group.time_us; };
-        text += fmt::format("{}{} {:.0f}", shown == 0 ? "" : ", ", lost.reason, share(lost.best()));
-        if (lost.high > 0) text += fmt::format(" [{:.0f}, {:.0f}]", share(lost.low), share(lost.high));
-        ++shown;
+        if (std::max(lost.high, lost.best()) < noteworthy_loss * group.time_us || parts.size() == most_reasons)
+            continue;
+        parts.push_back(fmt::format("{} {:.0f}", lost.reason, share(lost.best())));
+        if (lost.high > 0) parts.back() += fmt::format(" [{:.0f}, {:.0f}]", share(lost.low), share(lost.high));
     }
     if (group.not_split_us >= noteworthy_loss * group.time_us)
-        text += fmt::format("{}not split {:.0f}", text.empty() ? "" : ", ", 100 * group.not_split_us / group.time_us);
-    return text;
+        parts.push_back(fmt::format("not split {:.0f}", share(group.not_split_us)));
+    return joined(parts, ", ");
 }
 
 Rows group_rows(const CycleAccounts& accounts) {

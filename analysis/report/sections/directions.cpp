@@ -11,6 +11,7 @@
 #include "analysis/report/sections/sections.h"
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -106,7 +107,7 @@ std::string fused_cell(const DirectionPair& pair) {
     add("fwd", pair.forward);
     add("bwd", pair.backward);
     if (!pair.forward_within.empty()) parts.push_back(fmt::format("fwd in {}", fmt::join(pair.forward_within, ", ")));
-    return fmt::format("{}", fmt::join(parts, ", "));
+    return joined(parts, ", ");
 }
 
 /// Times and FLOPs, bytes, occupancy and what binds, forward and backward side by side.

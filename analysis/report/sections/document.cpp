@@ -10,6 +10,7 @@
 #include "analysis/report/sections/sections.h"
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 
@@ -149,11 +150,9 @@ Document summary_of(const ExplainedResult& explained, std::span<const SectionKin
 
 std::string report_title(const Result& result) {
     std::vector<std::string> models;
-    for (const Point& point : result.points)
-        if (std::ranges::find(models, point.model()) == models.end()) models.push_back(point.model());
-    std::string names;
+    for (const Point& point : result.points) add_once(models, point.model());
     constexpr std::size_t most_names = 3;
-    for (const std::string& model : models | std::views::take(most_names)) names += (names.empty() ? "" : ", ") + model;
+    std::string names = joined(models | std::views::take(most_names), ", ");
     if (models.size() > most_names) names += fmt::format(" and {} more", models.size() - most_names);
     const Environment& environment = result.environment;
     const auto on_gpu = [](const Point& point) { return point.backend() == "cuda"; };
@@ -179,8 +178,7 @@ std::string time_text(double us) {
 }
 
 std::string step_text(const StepResult& step) {
-    std::string kernels;
-    for (const KernelResult& kernel : step.kernels) kernels += (kernels.empty() ? "" : " + ") + kernel.short_name;
+    const std::string kernels = joined(step.kernels, " + ", &KernelResult::short_name);
     return fmt::format("{} {}, {}\n{}", step.index, step.layer, step.op,
                        shorten(kernels.empty() ? step.implementation : kernels, 60));
 }

@@ -1,19 +1,13 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
 
-/// "a, b, c" of what is not empty.
-std::string joined(const std::vector<std::string>& parts) {
-    std::string text;
-    for (const std::string& part : parts)
-        if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
-    return text;
-}
+std::string listed(const std::vector<std::string>& parts) { return joined(parts, ", "); }
 
 std::string sized(std::string_view name, std::int64_t bytes) {
     return bytes > 0 ? fmt::format("{} {}", name, format_bytes(static_cast<double>(bytes))) : std::string();
@@ -23,7 +17,7 @@ std::string gpu_text(const GpuInfo& gpu) {
     const auto limit = [](const Quantity& quantity, std::string_view what, std::string_view unit) {
         return quantity.value ? fmt::format("{} {} {}", what, significant(*quantity.value), unit) : std::string();
     };
-    return joined({gpu.name, fmt::format("sm_{}{}", gpu.compute_capability_major, gpu.compute_capability_minor),
+    return listed({gpu.name, fmt::format("sm_{}{}", gpu.compute_capability_major, gpu.compute_capability_minor),
                    gpu.multiprocessors_of_device
                        ? fmt::format("{} of its {} SMs", gpu.multiprocessors, *gpu.multiprocessors_of_device)
                        : fmt::format("{} SMs", gpu.multiprocessors),
@@ -52,10 +46,10 @@ std::string threads_text(const HostInfo& host) {
 }
 
 std::string host_text(const HostInfo& host) {
-    return joined({host.cpu, host.sockets > 0 ? plural(host.sockets, "socket") : "", cores_text(host),
+    return listed({host.cpu, host.sockets > 0 ? plural(host.sockets, "socket") : "", cores_text(host),
                    threads_text(host), host.cpu_quota ? "quota of " + cpus_text(*host.cpu_quota) : "",
                    sized("L1d", host.l1d_bytes), sized("L2", host.l2_bytes), sized("L3", host.l3_bytes),
-                   sized("memory", host.memory_bytes), fmt::format("{}", fmt::join(host.isa, " ")),
+                   sized("memory", host.memory_bytes), joined(host.isa, " "),
                    host.governor.empty() ? "" : "governor " + host.governor});
 }
 
@@ -69,30 +63,28 @@ std::string configuration_text(const std::vector<ConfigurationKey>& keys) {
             .push_back(
                 fmt::format("{} {}{}", key.key, key.value, is_renamed ? fmt::format(" (from {})", key.from) : ""));
     }
-    return joined(read) + (defaults.empty() ? "" : "; by default: " + joined(defaults));
+    return listed(read) + (defaults.empty() ? "" : "; by default: " + listed(defaults));
 }
 
 }  // namespace
 
 Section environment_section(const Environment& environment) {
-    std::vector<std::string> libraries;
-    for (const auto& [library, version] : environment.libraries)
-        libraries.push_back(fmt::format("{} {}", library, version));
+    const auto named = [](const auto& library) { return fmt::format("{} {}", library.first, library.second); };
     Facts facts;
     const auto add = [&facts](std::string_view label, std::string value) {
         facts.facts.push_back({std::string(label), std::move(value), ""});
     };
     add("kbench",
-        joined({environment.kbench_version, environment.git_revision, environment.build_type, environment.compiler}));
+        listed({environment.kbench_version, environment.git_revision, environment.build_type, environment.compiler}));
     add("started", environment.started_at);
     add("command", environment.command_line);
     if (environment.gpu) {
         add("GPU", gpu_text(*environment.gpu));
-        add("driver", joined({environment.gpu->driver, "CUDA runtime " + environment.gpu->cuda_runtime}));
+        add("driver", listed({environment.gpu->driver, "CUDA runtime " + environment.gpu->cuda_runtime}));
     }
     add("CPU", host_text(environment.host));
-    add("system", joined({environment.host.os, environment.host.kernel}));
-    add("libraries", joined(libraries));
+    add("system", listed({environment.host.os, environment.host.kernel}));
+    add("libraries", joined(environment.libraries, ", ", named));
     if (const std::optional<RunToRun>& known = environment.run_to_run)
         add("run to run", fmt::format("medians differ by a deviation of {:.2g} % ({} runs of `{}`)",
                                       100 * known->deviation, known->runs, known->command_line));

@@ -9,6 +9,7 @@
 #include "analysis/result/frames.h"
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -156,7 +157,7 @@ Section figures_section(const SectionContext& context) {
         rates.push_back(significant(static_cast<double>(point.batch()) / seconds, 4) + " utterances/s");
         rates.push_back(significant(frames->useful / seconds, 4) + " frames/s");
     }
-    add("throughput", fmt::format("{}", fmt::join(rates, ", ")), "derived: at the median");
+    add("throughput", joined(rates, ", "), "derived: at the median");
     if (frames && point.axes.count("useful_frames"))
         add("frames",
             fmt::format("{} of {} ({:.1f} % are padding), {} an utterance", significant(frames->useful, 1),

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "analysis/explain/time_breakdown.h"
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -16,25 +18,22 @@ constexpr std::size_t most_charted = 8;     ///< as many colours as readers tell
 
 /// "L2 54 [53, 55], fp16_tensor 53 [52, 55]": percent of the time.
 std::string roof_times_cell(const RoofTimeSums& sums, double time_us) {
-    std::string text;
-    for (const RoofTimeSum& sum : sums.by_roof) {
-        if (sum.is_busy_time || sum.us.high < noteworthy_roof_time * time_us) continue;
+    return joined(sums.by_roof, ", ", [&](const RoofTimeSum& sum) {
+        if (sum.is_busy_time || sum.us.high < noteworthy_roof_time * time_us) return std::string();
         const auto share = [&](double us) { return 100 * us / time_us; };
-        text += fmt::format("{}{} {:.0f} [{:.0f}, {:.0f}]", text.empty() ? "" : ", ", sum.name, share(sum.us.value),
-                            share(sum.us.low), share(sum.us.high));
-    }
-    return text;
+        return fmt::format("{} {:.0f} [{:.0f}, {:.0f}]", sum.name, share(sum.us.value), share(sum.us.low),
+                           share(sum.us.high));
+    });
 }
 
 std::string units_cell(const RoofTimeSums& sums, double time_us) {
-    std::string text;
-    std::size_t shown = 0;
-    for (const RoofTimeSum& sum : sums.by_roof) {
-        if (!sum.is_busy_time || sum.us.value < noteworthy_roof_time * time_us || shown == most_units) continue;
-        text += fmt::format("{}{} {:.0f}", text.empty() ? "" : ", ", sum.name, 100 * sum.us.value / time_us);
-        ++shown;
-    }
-    return text;
+    const auto is_shown = [&](const RoofTimeSum& sum) {
+        return sum.is_busy_time && sum.us.value >= noteworthy_roof_time * time_us;
+    };
+    const auto text = [&](const RoofTimeSum& sum) {
+        return fmt::format("{} {:.0f}", sum.name, 100 * sum.us.value / time_us);
+    };
+    return joined(sums.by_roof | std::views::filter(is_shown) | std::views::take(most_units), ", ", text);
 }
 
 Rows group_rows(const TimeBreakdown& breakdown, const std::vector<BreakdownGroup>& groups, std::string_view what) {

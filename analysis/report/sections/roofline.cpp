@@ -10,6 +10,7 @@
 
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -56,7 +57,7 @@ RooflineChart chart_of(const Point& point, const Explanation& explanation) {
     }
     // Where no bytes were counted, unfused traffic is all there is.
     const auto unfused = std::ranges::find(chart.shapes, unfused_shape);
-    if (unfused != chart.shapes.end() && std::ranges::find(chart.shapes, name(Level::dram)) != chart.shapes.end())
+    if (unfused != chart.shapes.end() && contains(chart.shapes, name(Level::dram)))
         chart.hidden_shapes.push_back(static_cast<std::size_t>(unfused - chart.shapes.begin()));
     return chart;
 }
@@ -77,7 +78,7 @@ Section roofline_section(const SectionContext& context) {
     }
     std::vector<std::string_view> absent;
     for (const std::string_view level : level_names)
-        if (std::ranges::find(chart.shapes, level) == chart.shapes.end()) absent.push_back(level);
+        if (!contains(chart.shapes, level)) absent.push_back(level);
     const auto is_estimated = [](const ChartRoof& roof) { return roof.origin != name(Origin::measured); };
     if (std::ranges::any_of(chart.roofs, is_estimated))
         section.add(Paragraph{fmt::format("measured roofs; these are estimated from the machine's datasheet: {}",

@@ -7,6 +7,7 @@
 
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -76,11 +77,10 @@ Section serial_chains_section(const SectionContext& context) {
 }
 
 std::string serial_chain_text(const std::vector<SerialChain>& groups) {
-    std::string text;
-    for (const SerialChain& group : groups)
-        text += fmt::format("{}{} x {} of {}, {} us each", text.empty() ? "" : "; ", group.steps.size(), group.each,
-                            group.op, significant(group.us()));
-    return text;
+    return joined(groups, "; ", [](const SerialChain& group) {
+        return fmt::format("{} x {} of {}, {} us each", group.steps.size(), group.each, group.op,
+                           significant(group.us()));
+    });
 }
 
 }  // namespace kbench

@@ -2,7 +2,6 @@
 #include "analysis/explain/step_sums.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +10,7 @@
 #include "analysis/report/sections/sections.h"
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -19,10 +19,7 @@ constexpr std::size_t most_layers = 8;
 
 /// The kinds that the steps compute besides the one that names them: "+bias +gelu".
 std::string fused_cell(const StepGroup& group) {
-    std::string text;
-    for (const std::string& op : group.ops)
-        if (op != group.name) text += fmt::format("{}+{}", text.empty() ? "" : " ", op);
-    return text;
+    return joined(group.ops, " ", [&](const std::string& op) { return op == group.name ? "" : "+" + op; });
 }
 
 std::string implementation_cell(const StepGroup& group) {
@@ -80,7 +77,7 @@ Section ops_section(const SectionContext& context) {
                figures("TFLOP/s"), figures("GB/s"), words("fused with", 2), words("implementation", 1, true)}};
     std::size_t steps = 0;
     for (const StepGroup& group : sums.groups) {
-        std::vector<std::string> cells = {group.name, fmt::format("{}", fmt::join(group.providers, " "))};
+        std::vector<std::string> cells = {group.name, joined(group.providers, " ")};
         std::ranges::move(group_cells(group, decimals), std::back_inserter(cells));
         cells.push_back(fused_cell(group));
         cells.push_back(implementation_cell(group));
@@ -108,7 +105,7 @@ Section layers_section(const SectionContext& context) {
         const StepGroup& group = sums.groups[i];
         std::vector<std::string> cells = {group.name};
         std::ranges::move(group_cells(group, decimals), std::back_inserter(cells));
-        cells.push_back(fmt::format("{}", fmt::join(group.ops, ", ")));
+        cells.push_back(joined(group.ops, ", "));
         rows.rows.push_back(std::move(cells));
     }
     section.add(std::move(rows));

@@ -10,6 +10,7 @@
 #include "analysis/explain/point_roofs.h"
 #include "analysis/report/sections/sections.h"
 #include "analysis/table/table_query.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -44,12 +45,9 @@ Rows table_of(const SectionContext& context, std::string_view level, std::string
 
 /// A step's roof times, longest first: "DRAM 3.1 us, L2 2.0 us".
 std::string roof_times_cell(const StepRoofTimes& roof_times) {
-    std::string text;
-    for (const RoofTime& roof_time : roof_times.work)
-        if (roof_time.us > 0)
-            text +=
-                fmt::format("{}{} {}", text.empty() ? "" : ", ", roof_time.name(), time_text(roof_time.run_us.value));
-    return text;
+    return joined(roof_times.work, ", ", [](const RoofTime& roof_time) {
+        return roof_time.us > 0 ? fmt::format("{} {}", roof_time.name(), time_text(roof_time.run_us.value)) : "";
+    });
 }
 
 /// Three columns from `at` on: roof times, the share of the longest, the verdict.

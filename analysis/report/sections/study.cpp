@@ -9,6 +9,7 @@
 #include "analysis/report/sections/sections.h"
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -138,7 +139,7 @@ Section exclusions_section(const Study& study) {
     }
     Rows rows{{words("point"), words("asked for by"), words("why")}};
     for (const StudyExclusion& excluded : study.excluded)
-        rows.rows.push_back({excluded.point, fmt::format("{}", fmt::join(excluded.tasks, ", ")), excluded.why});
+        rows.rows.push_back({excluded.point, joined(excluded.tasks, ", "), excluded.why});
     section.add(Paragraph{"No sentence above rests on any of these."});
     section.add(std::move(rows));
     return section;

@@ -1,6 +1,5 @@
 // Curves over the points of a sweep, along each axis on which they differ.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -11,6 +10,7 @@
 #include "analysis/result/point_name.h"
 #include "analysis/table/table_query.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -63,9 +63,7 @@ std::vector<const Axis*> differing_axes(const std::vector<SectionContext>& point
             if (axis.role != role || !(axis.sweeps || role == AxisRole::where)) continue;
             std::vector<AxisValue> values;
             for (const SectionContext& context : points)
-                if (const AxisValue* value = context.point().axes.find(axis.name);
-                    value != nullptr && std::ranges::find(values, *value) == values.end())
-                    values.push_back(*value);
+                if (const AxisValue* value = context.point().axes.find(axis.name)) add_once(values, *value);
             if (values.size() > 1) found.emplace_back(&axis, axis.kind == AxisKind::count ? values.size() : 0);
         }
     std::ranges::stable_sort(found, std::greater(), &std::pair<const Axis*, std::size_t>::second);
@@ -80,7 +78,7 @@ std::string curve_name(const Point& point, const std::vector<const Axis*>& all, 
     for (const Axis* axis : all)
         if (const AxisValue* value = axis == &along ? nullptr : point.axes.find(axis->name))
             parts.push_back(said(*axis, *value));
-    return parts.empty() ? std::string(name(point.precision())) : fmt::format("{}", fmt::join(parts, ", "));
+    return parts.empty() ? std::string(name(point.precision())) : joined(parts, ", ");
 }
 
 /// The median over the repeats.

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "analysis/explain/point_roofs.h"
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -15,7 +15,7 @@ Rows step_rows(const std::vector<Verdict>& verdicts) {
     for (std::size_t i = 0; i < verdicts.size(); ++i) {
         const Verdict& step = verdicts[i];
         rows.rows.push_back({step.subject, verdict_text(step), step.rule, fixed(100 * step.margin, 0),
-                             fmt::format("{}", fmt::join(step.evidence, "; ")), step.overturned_by});
+                             joined(step.evidence, "; "), step.overturned_by});
         rows.keys.emplace_back(i);
     }
     return rows;
@@ -60,7 +60,7 @@ Section verdicts_section(const SectionContext& context) {
                 "By layer:"};
     for (const Verdict& layer : verdicts.layers)
         layers.rows.push_back({layer.subject, verdict_text(layer), fixed(100 * layer.margin, 0),
-                               fmt::format("{}", fmt::join(layer.evidence, "; ")), layer.overturned_by});
+                               joined(layer.evidence, "; "), layer.overturned_by});
     section.add(std::move(layers));
     if (verdicts.steps.size() == context.explanation().roof_times.size())
         section.add(Section{"By step", {step_rows(verdicts.steps)}, {}, "", true, true});
