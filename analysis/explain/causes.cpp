@@ -291,12 +291,10 @@ Causes find_causes(const PointFacts& facts, std::span<const StepRoofTimes> roof_
     result.by_layer = groups_of(facts.by_layer, result.steps);
     result.whole = group_of("whole", result.steps, all);
     // Drift and the residual of the records: what the steps do not add up to.
-    const double steps_us = result.whole.time_us;
-    const double unprofiled_us = facts.point->activity.unprofiled_ms * 1e3;
-    const double drift = unprofiled_us > 0 ? facts.end_to_end_us - unprofiled_us : 0;
-    result.whole.lines[Cause::unexplained] += Interval::exactly(facts.end_to_end_us - steps_us);
+    const double beyond_us = facts.end_to_end_us - result.whole.time_us;
+    result.whole.lines[Cause::unexplained] += Interval::exactly(beyond_us);
     result.whole.time_us = facts.end_to_end_us;
-    result.whole.misfit_us += std::abs(drift) + std::abs(facts.end_to_end_us - steps_us - drift);
+    result.whole.misfit_us += std::abs(facts.drift_us) + std::abs(beyond_us - facts.drift_us);
     return result;
 }
 

@@ -152,8 +152,7 @@ TimeBreakdown break_down(const PointFacts& facts, std::span<const StepRoofTimes>
         breakdown.starts_us += cycles.steps[i].starts_us;
         accounts.add_roof_times(breakdown.roof_times, i);
     }
-    if (const double unprofiled_ms = facts.point->activity.unprofiled_ms; unprofiled_ms > 0)
-        breakdown.total[Line::drift] = breakdown.end_to_end_us - unprofiled_ms * 1e3;
+    breakdown.total[Line::drift] = facts.drift_us;
     breakdown.total[Line::residual] = breakdown.end_to_end_us - breakdown.total.total_us();
     breakdown.by_layer = accounts.groups(facts.by_layer);
     breakdown.by_op = accounts.groups(facts.by_op);

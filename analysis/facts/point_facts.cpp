@@ -291,6 +291,7 @@ PointFacts make_facts(const Point& point, const Roofs& roofs) {
         facts.end_to_end_us = point.end_to_end->latency.summary_ms.median * 1e3;
     else
         facts.unavailable = point.reason.empty() ? "the point was not timed" : point.reason;
+    if (const double ms = point.activity.unprofiled_ms; ms > 0) facts.drift_us = facts.end_to_end_us - ms * 1e3;
     if (point.end_to_end && std::ranges::none_of(facts.steps, [](const StepFacts& step) { return step.time_us > 0; }))
         facts.unavailable = "its steps were not timed";
     return facts;

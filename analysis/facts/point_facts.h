@@ -98,6 +98,7 @@ struct PointFacts {
     Roofs roofs;
     std::string unavailable;   ///< why it has no times; empty where it has
     double end_to_end_us = 0;  ///< headline median, without a profiler
+    double drift_us = 0;       ///< by how much that is longer than the runs between those with records
     Interval clock_mhz;        ///< the SMs' during the run: its mean, the lowest and the highest of its blocks
     Origin dram_origin =
         Origin::measured;  ///< counted bytes are measured or estimated; measured where nothing was counted
