@@ -23,14 +23,17 @@
 namespace kbench {
 namespace {
 
+/// "gpt2 at batch 1 takes 4.06 ms on this GPU".
+std::string takes_text(const Point& point, const TimeBreakdown& breakdown) {
+    return fmt::format("{} takes {} on this {}", sentence_name(point), format_ms(breakdown.end_to_end_us * 1e-3),
+                       point.backend() == "cuda" ? "GPU" : "CPU");
+}
+
 /// How long it takes, and whether the account of it closes.
 std::string first_sentence(const Point& point, const TimeBreakdown& breakdown) {
-    const TimeUnit unit = time_unit(breakdown.end_to_end_us * 1e-3);
-    return fmt::format(
-        "{} takes {} {} on this {}; its steps, gaps and the correction for recording add up to that within {:.1f} %{}.",
-        sentence_name(point), significant(breakdown.end_to_end_us * 1e-3 * unit.per_ms), unit.name,
-        point.backend() == "cuda" ? "GPU" : "CPU", breakdown.unexplained_share() * 100,
-        breakdown.closes() ? "" : fmt::format(", where {} is the goal", percent(closing_tolerance)));
+    return fmt::format("{}; its steps, gaps and the correction for recording add up to that within {:.1f} %{}.",
+                       takes_text(point, breakdown), breakdown.unexplained_share() * 100,
+                       breakdown.closes() ? "" : fmt::format(", where {} is the goal", percent(closing_tolerance)));
 }
 
 std::string level_text(const Verdict& verdict) {
@@ -213,7 +216,7 @@ bool is_mostly_serial(const TimeBreakdown& breakdown, const std::vector<SerialCh
 }
 
 /// What would shorten it.
-std::string change_text(const Explanation& explanation, bool mostly_serial) {
+std::string change_text(const Explanation& explanation) {
     const Verdict& verdict = explanation.verdicts.model;
     const bool on_gpu = explanation.facts.point->backend() == "cuda";
     switch (verdict.bound) {
@@ -239,7 +242,7 @@ std::string change_text(const Explanation& explanation, bool mostly_serial) {
         case Bound::occupancy:
             if (verdict.level == last_wave_level)
                 return "tiles that fill the last wave (persistent or stream-k tiles, a larger batch) would shorten it";
-            if (mostly_serial)
+            if (is_mostly_serial(explanation.breakdown, explanation.time_steps))
                 return "these figures do not tell whether less work in a time step or a quicker exchange between them would shorten it, as the two overlap";
             return "more blocks or more warps an SM (other tiles, a larger batch) would shorten it before other hardware does";
         case Bound::not_identifiable: break;
@@ -268,12 +271,12 @@ std::string waits_text(const CycleGroup& all) {
 }
 
 /// What SMs did, as counted, and what would change it.
-std::string third_sentence(const Explanation& explanation, bool mostly_serial) {
+std::string third_sentence(const Explanation& explanation) {
     const TimeBreakdown& breakdown = explanation.breakdown;
     const CycleAccounts& cycles = explanation.cycles;
     if (!breakdown.roofs_unavailable.empty())
         return "What would shorten it is unknown, too; measured ceilings (kbench ceilings) would tell.";
-    std::string change = change_text(explanation, mostly_serial);
+    std::string change = change_text(explanation);
     if (!cycles.unavailable.empty()) {
         change.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(change.front())));
         return change + ".";
@@ -282,6 +285,30 @@ std::string third_sentence(const Explanation& explanation, bool mostly_serial) {
     return fmt::format("SMs during kernels: {} idle, {} issuing, {} stalled{}; {}.",
                        percent(all.no_warp_us / all.time_us), percent(all.issuing_us / all.time_us),
                        percent(all.not_issuing_us / all.time_us), waits_text(all), change);
+}
+
+std::vector<std::string> answer_of(const Result& result, const Explanation& explanation) {
+    const Point& point = *explanation.facts.point;
+    const TimeBreakdown& breakdown = explanation.breakdown;
+    std::vector<std::string> answer;
+    if (!explanation.impossible.empty()) {
+        for (const std::string& figure : explanation.impossible)
+            answer.push_back(fmt::format("impossible: {}.", figure));
+        answer.emplace_back("No conclusion is drawn from figures of which one is wrong.");
+    } else if (!breakdown.unavailable.empty()) {
+        answer = {breakdown.end_to_end_us > 0
+                      ? fmt::format("{}. Why is unknown: {}.", takes_text(point, breakdown), breakdown.unavailable)
+                      : fmt::format("{}: {}.", short_name(point), breakdown.unavailable)};
+    } else if (!explanation.missing.empty()) {
+        answer = {first_sentence(point, breakdown), no_conclusion(explanation.missing)};
+    } else {
+        answer = explanation.contradictions;
+        for (std::string& sentence : std::vector{
+                 first_sentence(point, breakdown), causes_sentence(explanation), second_sentence(result, explanation),
+                 serial_chain_sentence(breakdown, explanation.time_steps), third_sentence(explanation)})
+            if (!sentence.empty()) answer.push_back(std::move(sentence));
+    }
+    return answer;
 }
 
 }  // namespace
@@ -328,33 +355,7 @@ Explanation explain(const Result& result, const Point& point, const Roofs& roofs
         withhold(explanation.causes);
         for (MarginalCheck& check : explanation.breakdown.marginal) check.finding.clear();
     }
-    if (!explanation.impossible.empty()) {
-        for (const std::string& figure : explanation.impossible)
-            explanation.answer.push_back(fmt::format("impossible: {}.", figure));
-        explanation.answer.push_back("No conclusion is drawn from figures of which one is wrong.");
-        return explanation;
-    }
-    if (!breakdown.unavailable.empty()) {
-        const double ms = breakdown.end_to_end_us * 1e-3;
-        const TimeUnit unit = time_unit(ms);
-        explanation.answer = {ms > 0 ? fmt::format("{} takes {} {} on this {}. Why is unknown: {}.",
-                                                   sentence_name(point), significant(ms * unit.per_ms), unit.name,
-                                                   point.backend() == "cuda" ? "GPU" : "CPU", breakdown.unavailable)
-                                     : fmt::format("{}: {}.", short_name(point), breakdown.unavailable)};
-        return explanation;
-    }
-    if (!explanation.missing.empty()) {
-        explanation.answer = {first_sentence(point, breakdown), no_conclusion(explanation.missing)};
-        return explanation;
-    }
-    explanation.answer = {first_sentence(point, breakdown), second_sentence(result, explanation),
-                          third_sentence(explanation, is_mostly_serial(breakdown, explanation.time_steps))};
-    if (std::string sentence = serial_chain_sentence(breakdown, explanation.time_steps); !sentence.empty())
-        explanation.answer.insert(explanation.answer.begin() + 2, std::move(sentence));
-    if (std::string sentence = causes_sentence(explanation); !sentence.empty())
-        explanation.answer.insert(explanation.answer.begin() + 1, std::move(sentence));
-    explanation.answer.insert(explanation.answer.begin(), explanation.contradictions.begin(),
-                              explanation.contradictions.end());
+    explanation.answer = answer_of(result, explanation);
     return explanation;
 }
 

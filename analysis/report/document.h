@@ -83,6 +83,11 @@ struct Section {
     }
 };
 
+/// A section that says why it has nothing else to say.
+inline Section missing_section(std::string title, std::string why) {
+    return {std::move(title), {Paragraph{std::move(why), Tone::missing}}};
+}
+
 struct Document {
     std::string title;
     std::vector<Section> sections;

@@ -41,39 +41,31 @@ Rows rows_of(std::string_view title, const std::vector<WhatIfGroup>& groups, boo
     return rows;
 }
 
-std::string milliseconds(double ms) {
-    const TimeUnit unit = time_unit(ms);
-    return fmt::format("{} {}", significant(ms * unit.per_ms), unit.name);
-}
-
 std::string question(const WhatIf& answer) {
     return fmt::format("{}: {} instead of {}", sentence_name(*answer.point), answer.target, answer.source);
 }
 
 std::string headline(const WhatIf& answer) {
     const std::string gaps =
-        answer.gaps_ms > 1e-6 ? fmt::format("; {} of both are gaps", milliseconds(answer.gaps_ms)) : "";
+        answer.gaps_ms > 1e-6 ? fmt::format("; {} of both are gaps", format_ms(answer.gaps_ms)) : "";
     return fmt::format("{} expected there ({} to {}; {}), {} here, {} times as long{}.",
-                       milliseconds(answer.there_ms.value), milliseconds(answer.there_ms.low),
-                       milliseconds(answer.there_ms.high), name(answer.origin), milliseconds(answer.here_ms),
+                       format_ms(answer.there_ms.value), format_ms(answer.there_ms.low),
+                       format_ms(answer.there_ms.high), name(answer.origin), format_ms(answer.here_ms),
                        significant(answer.there_ms.value / answer.here_ms), gaps);
 }
 
 std::string check_text(const WhatIfCheck& check) {
     if (!check.unavailable.empty()) return fmt::format("Not compared with a measurement: {}.", check.unavailable);
     return fmt::format("Measured there: {}; the expectation is {:.1f} % {}, the measurement {} the interval.",
-                       milliseconds(check.measured_ms), std::abs(check.error) * 100,
+                       format_ms(check.measured_ms), std::abs(check.error) * 100,
                        check.error < 0 ? "too short" : "too long", check.inside ? "inside" : "outside");
 }
 
 Section section_of(const CheckedWhatIf& point, const std::vector<std::string>& shared) {
     const WhatIf& answer = point.answer;
-    Section section{"What if: " + question(answer)};
-    if (!answer.unavailable.empty()) {
-        section.add(Paragraph{answer.unavailable, Tone::missing});
-        return section;
-    }
-    section.add(Paragraph{headline(answer)});
+    const std::string title = "What if: " + question(answer);
+    if (!answer.unavailable.empty()) return missing_section(title, answer.unavailable);
+    Section section{title, {Paragraph{headline(answer)}}};
     if (point.check) section.add(Paragraph{check_text(*point.check)});
     section.add(rows_of("longest roof time there", answer.by_ceiling, true));
     section.add(Section{"By op kind", {rows_of("op kind", answer.by_op, false)}});

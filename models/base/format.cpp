@@ -63,6 +63,11 @@ TimeUnit time_unit(double ms) {
     return {"s", 1e-3};
 }
 
+std::string format_ms(double ms) {
+    const TimeUnit unit = time_unit(ms);
+    return fmt::format("{} {}", significant(ms * unit.per_ms), unit.name);
+}
+
 std::string one_line(std::string_view text) {
     std::string line(text);
     const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };

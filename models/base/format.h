@@ -38,6 +38,9 @@ struct TimeUnit {
 /// The unit (us, ms or s) in which `ms` has one to four digits before the point.
 TimeUnit time_unit(double ms);
 
+/// "12.3 us", "4.56 ms".
+std::string format_ms(double ms);
+
 /// Foreign text on one line: control characters, which could also command a terminal, become spaces.
 std::string one_line(std::string_view text);
 

@@ -56,10 +56,7 @@ void add_charts(Section& section, const Attribution& attribution) {
 Section attribution_section(const SectionContext& context) {
     const Attribution& attribution = context.explanation().attribution;
     Section section{"Which bytes cost which milliseconds"};
-    if (!attribution.unavailable.empty()) {
-        section.add(Paragraph{attribution.unavailable, Tone::missing});
-        return section;
-    }
+    if (!attribution.unavailable.empty()) return missing_section(section.title, attribution.unavailable);
     section.add(Paragraph{fmt::format("Bytes at DRAM are {}; times are bytes over DRAM's roof (derived).",
                                       attribution.counted ? "measured by counters and attributed to roles (derived)"
                                                           : "the cost model's (derived): DRAM was not counted")});

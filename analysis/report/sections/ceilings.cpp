@@ -32,10 +32,8 @@ Bullets sources(const CeilingRun& run) {
 
 Section ceilings_section(const CeilingRun& run) {
     Section section{"Ceilings"};
-    if (run.ceilings.empty()) {
-        section.add(Paragraph{run.unavailable.empty() ? "the result has none" : run.unavailable, Tone::missing});
-        return section;
-    }
+    if (run.ceilings.empty())
+        return missing_section(section.title, run.unavailable.empty() ? "the result has none" : run.unavailable);
     section.add(Paragraph{
         fmt::format("Of {}{}, measured {} in {}. The share is that of the datasheet's value (estimated).", run.device,
                     run.driver.empty() ? "" : ", driver " + run.driver, run.measured_at, format_seconds(run.seconds))});

@@ -172,10 +172,7 @@ std::string fixed(double value, int decimals) {
     return text.starts_with('-') && text.find_first_not_of("-0.") == text.npos ? text.substr(1) : text;
 }
 
-std::string time_text(double us) {
-    const TimeUnit unit = time_unit(us * 1e-3);
-    return fmt::format("{} {}", significant(us * 1e-3 * unit.per_ms), unit.name);
-}
+std::string time_text(double us) { return format_ms(us * 1e-3); }
 
 std::string step_text(const StepResult& step) {
     const std::string kernels = joined(step.kernels, " + ", &KernelResult::short_name);

@@ -68,10 +68,7 @@ Section ops_section(const SectionContext& context) {
     Section section{"Where the time goes"};
     if (point.steps.empty()) return section;
     const StepSums sums = by_op_kind(point);
-    if (sums.groups.empty()) {
-        section.add(Paragraph{"the steps were not timed", Tone::missing});
-        return section;
-    }
+    if (sums.groups.empty()) return missing_section(section.title, "the steps were not timed");
     const int decimals = decimals_for(sums.time_us / 1e3, time_digits);
     Rows rows{{words("op"), words("provider"), figures("steps"), figures("total ms"), figures("share %"),
                figures("TFLOP/s"), figures("GB/s"), words("fused with", 2), words("implementation", 1, true)}};
