@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 class ThreadCases : public Program {
   protected:
