@@ -23,7 +23,7 @@
 namespace kbench {
 namespace {
 
-/// "gpt2 at batch 1 takes 4.06 ms on this GPU".
+/// "model at batch 1 takes 4.06 ms on this GPU".
 std::string takes_text(const Point& point, const TimeBreakdown& breakdown) {
     return fmt::format("{} takes {} on this {}", sentence_name(point), format_ms(breakdown.end_to_end_us * 1e-3),
                        point.backend() == "cuda" ? "GPU" : "CPU");

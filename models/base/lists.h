@@ -1,6 +1,6 @@
 // Lists as one text, and lists in which everything stands once.
 //
-//     joined(point.steps, ", ", &StepResult::layer);            // "wte, h.0.attn, h.0.mlp"
+//     joined(point.steps, ", ", &StepResult::layer);            // "first, second, third"
 //     entry(groups, &Group::name, step.layer).us += step.us;    // adds the group where it is new
 #pragma once
 
