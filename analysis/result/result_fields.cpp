@@ -180,11 +180,11 @@ OBJECT(SizeTime, "size_time", "A step's time at one size, measured alone",
        FIELD(work_flops, {.least = 0}, "The cost model's at that size"), FIELD(shape), FIELD(implementation),
        FIELD(us, "One run of the step, without a profiler"), FIELD(sm_clock_mhz, "The SM's own meanwhile"));
 
-OBJECT(SizeScaling, "size_scaling", "Time against size: steps that are alike, larger, with the same algorithm",
+OBJECT(SizeScaling, "size_scaling", "Time against size: steps that are alike, at other sizes, with the same algorithm",
        FIELD(steps, {.least = 0}, "Positions of the steps that are alike"),
-       FIELD(axis, "Which size grew: k, seq, rows, time_steps, batch"),
+       FIELD(axis, "Which size changes: k, seq, rows, time_steps, batch"),
        FIELD(unavailable, "Why there are no times; empty when there are"),
-       FIELD(times, "Smallest first; the first is the step's own size"));
+       FIELD(times, "Smallest first; the step's own size has the factor 1"));
 
 OBJECT(ThiefRun, "thief_run", "The same work while a thief on other SMs takes a part of what all of them share",
        FIELD(takes, {.words = thief_kinds}), FIELD(multiprocessors, "The work's own, or a CPU's cores"),

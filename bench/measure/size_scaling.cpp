@@ -260,7 +260,7 @@ class SizeScalingOfPoint {
                                                      std::size_t runs, void* workspace) {
         std::vector<std::unique_ptr<SizedRuns>> all;
         for (std::size_t i = 0; i < sizes.size(); ++i) {
-            at_.begin(text_of(sizes[i]));
+            at_.begin(text_of(sizes[i].step));
             const auto start = Clock::now();
             all.push_back(std::make_unique<SizedRuns>(at_, planned, sizes[i], runs, workspace));
             if (sizes[i].factor == own_size) continue;
@@ -296,7 +296,7 @@ class SizeScalingOfPoint {
         std::vector<TimedRuns*> in_turns;
         for (const auto& sized : all) in_turns.push_back(&sized->timed());
         const std::vector<Summary> us = time_in_turns(in_turns, at_.options().size_scaling_s, [&] {
-            at_.begin(text_of(sizes.back()));
+            at_.begin(text_of(planned.step));
             if (empties_cache) at_.device.fill(cache_.data(), 1, cache_.bytes());
         });
         std::vector<SizeTime> times;
@@ -308,8 +308,8 @@ class SizeScalingOfPoint {
         return times;
     }
 
-    static std::string text_of(const SizedStep& sized) {
-        return fmt::format("time against size: {} {}", op_name(sized.step), shape_text(sized.step));
+    static std::string text_of(const Step& step) {
+        return fmt::format("time against size: {} {}", op_name(step), shape_text(step));
     }
 
     const PartContext& at_;

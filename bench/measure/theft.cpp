@@ -114,14 +114,14 @@ void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft) {
         if (wanted.share > 0 && roof <= 0) continue;
         if (setup.begin) setup.begin(text_of(wanted));
         theft.runs.push_back(run_beside(setup, wanted, roof));
+        if (wanted.share > 0) continue;
+        const bool is_idle = wanted.taken == Taken::nothing;
         const double ms = theft.runs.back().latency_ms;
-        const double before_ms = wanted.taken == Taken::nothing ? setup.alone_ms : theft.runs.front().latency_ms;
-        const double most = wanted.taken == Taken::nothing ? most_by_fewer_sms : most_by_power;
-        if (wanted.share > 0 || before_ms <= 0 || ms <= most * before_ms) continue;
+        const double before_ms = is_idle ? setup.alone_ms : theft.runs.front().latency_ms;
+        if (before_ms <= 0 || ms <= (is_idle ? most_by_fewer_sms : most_by_power) * before_ms) continue;
         theft.runs.clear();
-        theft.unavailable =
-            fmt::format("{} the work took {:.3g} ms, {:.3g} {}: more than what a thief takes explains", text_of(wanted),
-                        ms, before_ms, wanted.taken == Taken::nothing ? "alone" : "beside an idle one");
+        theft.unavailable = fmt::format("{} the work took {:.3g} ms, {:.3g} {}: more than what a thief takes explains",
+                                        text_of(wanted), ms, before_ms, is_idle ? "alone" : "beside an idle one");
         return;
     }
 }

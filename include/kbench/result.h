@@ -183,7 +183,7 @@ struct SizeTime {
 /// is the main loop's, what does not is a fixed time of the kernel.
 struct SizeScaling {
     std::vector<int> steps;       ///< positions in Point::steps of those that are alike
-    std::string axis;             ///< which size grew: "k", "seq", "rows", "time_steps", "batch"
+    std::string axis;             ///< which size changes: "k", "seq", "rows", "time_steps", "batch"
     std::string unavailable;      ///< why there are no times; empty when there are
     std::vector<SizeTime> times;  ///< smallest first; the first is the step's own size
 };

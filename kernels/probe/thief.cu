@@ -12,7 +12,7 @@ namespace {
 constexpr int threads = thief_threads, loads = thief_loads;
 static_assert(thief_sums == sum_slots);
 
-/// How often a block tells what it has done and asks whether to stop: each is a round trip to L2 of 1 us.
+/// How often a block tells what it has done and asks whether to stop: each is a round trip to L2.
 constexpr std::uint64_t tell_ns = 50'000;
 /// A block that fell behind its pace makes up for no more than this: what it did not get while the work beside it was
 /// busy must not be taken from what comes after.

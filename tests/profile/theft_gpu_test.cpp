@@ -122,7 +122,7 @@ TEST_F(GpuTheft, WorkIsRecordedWhileTheThiefGoesOn) {
     }
 }
 
-/// A thief that read host memory made each kernel beside it 50 us longer.
+/// A thief that read host memory made kernels beside it up to 60 us longer.
 TEST_F(GpuTheft, KernelsEndNoLaterBesideIt) {
     const std::unique_ptr<Thief> thief = make_thief(*device_, thief_sms_);
     const int sms = count_;
@@ -148,9 +148,8 @@ TEST_F(GpuTheft, TakesTheSharesThatItIsAskedFor) {
         std::ranges::sort(shares[takes]);
         ASSERT_EQ(shares[takes].size(), 3u);
         EXPECT_NEAR(shares[takes][0] / 0.1, 1, 0.1) << takes;
-        EXPECT_GT(shares[takes][1], 0.15) << takes;
-        EXPECT_LT(shares[takes][1], 0.22) << takes;
-        EXPECT_GE(shares[takes][2], 0.15) << takes << ": 20 of 132 SMs can take their part";
+        EXPECT_NEAR(shares[takes][1] / 0.2, 1, 0.1) << takes;
+        EXPECT_GE(shares[takes][2], 0.2) << takes << ": 20 SMs may take no more";
         EXPECT_LE(shares[takes][2], 0.33) << takes;
     }
     EXPECT_EQ(point_.theft->runs.size(), 10u);
@@ -174,8 +173,6 @@ TEST_F(GpuTheft, ACopyIsBoundByDramAlone) {
     EXPECT_NE(theft.steps[0].l2.finding, BandwidthFinding::binds) << account(theft);
 }
 
-/// On 112 SMs of an H100 these draw 71 % of L2's roof, and at 0.47 to 0.5 bind a part of the time; on an H200 all of
-/// it.
 TEST_F(GpuTheft, ReadsThatStayInL2AreBoundByL2Alone) {
     const std::int64_t bytes =
         device_->info().gpu->l2_bytes / 4 / cuda::probe::memory_chunk_bytes * cuda::probe::memory_chunk_bytes;
@@ -190,9 +187,7 @@ TEST_F(GpuTheft, ReadsThatStayInL2AreBoundByL2Alone) {
                                             reinterpret_cast<std::uint32_t*>(sums.data()), nullptr, stream);
                    }}});
     ASSERT_EQ(theft.unavailable, "");
-    EXPECT_THAT(theft.steps.at(0).l2.finding, testing::AnyOf(BandwidthFinding::binds, BandwidthFinding::binds_partly))
-        << account(theft);
-    EXPECT_GT(theft.steps[0].l2.elasticity->value, 0.4) << account(theft);
+    EXPECT_EQ(theft.steps.at(0).l2.finding, BandwidthFinding::binds) << account(theft);
     EXPECT_NE(theft.steps[0].dram.finding, BandwidthFinding::binds) << account(theft);
     EXPECT_LT(theft.steps[0].dram.elasticity->value, 0.3) << account(theft);
 }
