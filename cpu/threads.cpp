@@ -169,15 +169,17 @@ int start_threads(int wanted) {
     return came;
 }
 
+bool pin_this_thread(int cpu) {
+    CpuMask mask;
+    mask.add(cpu);
+    return sched_setaffinity(0, CpuMask::bytes(), mask.get()) == 0;
+}
+
 bool pin_threads(const std::vector<int>& cpus) {
     if (cpus.empty() || start_threads(static_cast<int>(cpus.size())) < static_cast<int>(cpus.size())) return false;
     int pinned = 0;
 #pragma omp parallel num_threads(static_cast <int>(cpus.size())) reduction(+ : pinned)
-    {
-        CpuMask mask;
-        mask.add(cpus[static_cast<std::size_t>(omp_get_thread_num())]);
-        pinned += sched_setaffinity(0, CpuMask::bytes(), mask.get()) == 0;
-    }
+    pinned += pin_this_thread(cpus[static_cast<std::size_t>(omp_get_thread_num())]);
     return pinned == static_cast<int>(cpus.size());
 }
 

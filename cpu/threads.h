@@ -22,6 +22,9 @@ int start_threads(int wanted);
 /// the system refuses; threads then float, and the caller reports it.
 bool pin_threads(const std::vector<int>& cpus);
 
+/// Keeps the calling thread on one CPU. Returns false where the system refuses.
+bool pin_this_thread(int cpu);
+
 /// CPU facts for the result: model name, sockets, cores, threads per core, caches in bytes, governor if known.
 struct CpuInfo {
     std::string model;

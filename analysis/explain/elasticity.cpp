@@ -51,6 +51,7 @@ SmGroup group_of(const PointFacts& facts, std::string name, const std::vector<st
     const SmTimes &whole = facts.sm_times.front(), &fewer = facts.sm_times[1];
     SmGroup group;
     group.name = std::move(name);
+    group.workers = facts.workers;
     group.steps = steps.size();
     group.us = sum_of_steps(whole.step_us, steps);
     for (const SmTimes& times : std::span(facts.sm_times).subspan(1)) {
@@ -73,10 +74,25 @@ SmGroup group_of(const PointFacts& facts, std::string name, const std::vector<st
     return group;
 }
 
+/// What is said of the one kind of workers and not of the other.
+struct WorkerWords {
+    std::string_view faster;  ///< where time grows faster than they are taken away
+    std::string_view own;     ///< what each of them has
+    std::string_view shared;  ///< what else may bind
+};
+constexpr WorkerWords worker_words[] = {
+    {"blocks that filled them need a wave more",
+     "every SM has of its own: FLOP/s, shared memory, issue slots, or latency with the warps that fit",
+     "DRAM, L2, or launching and ending kernels"},
+    {"data that fitted the caches of all no longer fits",
+     "every core has of its own: FLOP/s, its caches, or the loads that it can have under way",
+     "DRAM, the last-level cache, or work of one thread alone"},
+};
+
 /// "1.02 [0.98, 1.06] on 96 of 132 SMs".
-std::string seen(const SmEffect& effect, int all) {
-    return fmt::format("{:.2f} [{:.2f}, {:.2f}] on {} of {} SMs", effect.at_equal_clocks.value, effect.low(),
-                       effect.high(), effect.multiprocessors, all);
+std::string seen(const SmGroup& group, const SmEffect& effect, int all) {
+    return fmt::format("{:.2f} [{:.2f}, {:.2f}] on {} of {} {}", effect.at_equal_clocks.value, effect.low(),
+                       effect.high(), effect.multiprocessors, all, name(group.workers));
 }
 
 }  // namespace
@@ -89,13 +105,14 @@ Interval elasticity_of(const Interval& all_us, const Interval& us, int all, int 
 
 SmElasticity sm_elasticity(const PointFacts& facts) {
     SmElasticity result;
+    result.workers = facts.workers;
     result.unavailable = facts.sm_times_unavailable;
     if (facts.sm_times.empty()) return result;
     std::vector<std::size_t> steps;
     for (std::size_t s = 0; s < facts.steps.size(); ++s)
         if (ran_in_all(facts.sm_times, s)) steps.push_back(s);
     if (steps.empty()) {
-        result.unavailable = "no step ran kernels on every number of SMs";
+        result.unavailable = fmt::format("no step ran kernels on every number of {}", name(facts.workers));
         return result;
     }
     result.multiprocessors = facts.sm_times.front().multiprocessors;
@@ -118,30 +135,32 @@ void withhold(SmElasticity& elasticity) {
 
 std::string sentence(const SmGroup& group, int all) {
     const SmEffect& first = group.effects.front();
+    const std::string_view workers = name(group.workers);
+    const WorkerWords& words = worker_words[static_cast<int>(group.workers)];
+    const std::string figures = seen(group, first, all);
     switch (group.finding) {
         case SmFinding::binds:
             if (first.at_equal_clocks.low > faster_than_in_proportion)
                 return fmt::format(
-                    "{} slows down faster than SMs are taken away ({}), as where blocks that filled them need a wave more. The number of SMs is its bottleneck.",
-                    group.name, seen(first, all));
-            return fmt::format(
-                "{} slows down as SMs are taken away ({}): its bottleneck is what every SM has of its own: FLOP/s, shared memory, issue slots, or latency with the warps that fit.",
-                group.name, seen(first, all));
+                    "{0} slows down faster than {1} are taken away ({2}), as where {3}. The number of {1} is its bottleneck.",
+                    group.name, workers, figures, words.faster);
+            return fmt::format("{} slows down as {} are taken away ({}): its bottleneck is what {}.", group.name,
+                               workers, figures, words.own);
         case SmFinding::binds_partly:
             return fmt::format(
-                "{} slows down, but less than SMs are taken away ({}): SMs are the bottleneck of a part of its time.",
-                group.name, seen(first, all));
+                "{0} slows down, but less than {1} are taken away ({2}): {1} are the bottleneck of a part of its time.",
+                group.name, workers, figures);
         case SmFinding::does_not_bind:
             if (group.fills_few)
                 return fmt::format(
                     "{} did not slow down when SMs were taken away ({}), as its kernels have no more blocks than SMs were left: more SMs would not help it, faster ones may.",
-                    group.name, seen(first, all));
+                    group.name, figures);
             return fmt::format(
-                "{} did not slow down when SMs were taken away ({}): SMs are not its bottleneck. DRAM, L2, or launching and ending kernels may be.",
-                group.name, seen(first, all));
+                "{0} did not slow down when {1} were taken away ({2}): {1} are not its bottleneck. {3} may be.",
+                group.name, workers, figures, words.shared);
         case SmFinding::cannot_tell: break;
     }
-    return fmt::format("{}: cannot tell, {}.", group.name, seen(first, all));
+    return fmt::format("{}: cannot tell, {}.", group.name, figures);
 }
 
 }  // namespace kbench

@@ -1,5 +1,6 @@
-// Time against SMs: what taking SMs away did to every step, as a causal test of whether they bind it. Pure arithmetic
-// on the recorded times of a point; docs/method.md has what it cannot tell.
+// Time against SMs, or against a CPU's threads: what taking them away did to every step, as a causal test of whether
+// they bind it. Pure arithmetic on the recorded times of a point; docs/method.md has what it cannot tell. Whatever is
+// called after SMs here holds for threads, too.
 #pragma once
 
 #include <algorithm>
@@ -39,6 +40,7 @@ enum class SmFinding {
 /// Steps summed: one op kind, one layer of all blocks, or one step.
 struct SmGroup {
     std::string name;
+    Workers workers = Workers::sms;  ///< what was taken away
     std::size_t steps = 0;
     Interval us;                    ///< on all SMs
     std::vector<SmEffect> effects;  ///< most SMs first
@@ -49,6 +51,7 @@ struct SmGroup {
 
 struct SmElasticity {
     std::string unavailable;               ///< why there is none; empty when there is one, or nothing was asked for
+    Workers workers = Workers::sms;        ///< what was taken away
     int multiprocessors = 0;               ///< all; 0: there is none
     std::vector<double> clock_ratios;      ///< by effect: the SMs' clock over that on all SMs; 0: unknown
     std::vector<SmGroup> by_op, by_layer;  ///< longest first

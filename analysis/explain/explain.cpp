@@ -227,9 +227,9 @@ std::string change_text(const Explanation& explanation) {
                 return "fewer instructions of that kind for the same work would shorten it, more memory bandwidth would not";
             return fmt::format(
                 "a faster unit (a narrower precision{}, {}) would shorten it, more memory bandwidth would not",
-                !on_gpu                                                  ? ", more cores"
-                : explanation.interventions.model.sms == Influence::none ? ""
-                                                                         : ", more SMs",
+                explanation.interventions.model.sms == Influence::none ? ""
+                : on_gpu                                               ? ", more SMs"
+                                                                       : ", more cores",
                 on_gpu ? "a higher power limit" : "a higher clock");
         case Bound::latency:
             if (verdict.level == fixed_time_level)

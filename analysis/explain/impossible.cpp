@@ -95,8 +95,10 @@ void find_roof_times(Findings& found, const PointFacts& facts, std::span<const S
                         100 * share, suspects_of(*facts.point)));
 }
 
-/// So few SMs compute no faster than their part of the roof, at whatever clock they run: the roof's is the highest.
+/// So few SMs compute no faster than their part of the roof, at whatever clock they run: the roof's is the highest. A
+/// CPU's is not: fewer of its cores run at a higher clock than all.
 void find_few_sms(Findings& found, const PointFacts& facts, std::span<const StepRoofTimes> roof_times) {
+    if (facts.workers != Workers::sms) return;
     for (const SmTimes& times : facts.sm_times) {
         const double part = static_cast<double>(times.multiprocessors) / facts.sm_times.front().multiprocessors;
         double least_us = 0, took_us = 0;

@@ -85,12 +85,15 @@ struct Contradiction {
     Influence Influences::*taken;
     Influence outcome;
     bool (*roofs)(std::string_view name);
-    bool is_above;  ///< the share is that of a roof that binds; else one far below
-    std::string_view text;
+    bool is_above;          ///< the share is that of a roof that binds; else one far below
+    std::string_view text;  ///< with the share and what was taken away
+    /// On a CPU where that is another one: its DRAM may give more than the threads ask for whose roof it is.
+    std::string_view on_cpu = {};
 };
 constexpr Contradiction table[] = {
     {&Influences::dram, Influence::none, is_dram, true,
-     "Taking DRAM's bandwidth away cost nothing, yet its bytes would take {} of the time at full bandwidth: DRAM is not the bottleneck, and the bytes or the roof are wrong."},
+     "Taking DRAM's bandwidth away cost nothing, yet its bytes would take {} of the time at full bandwidth: DRAM is not the bottleneck, and the bytes or the roof are wrong.",
+     "Taking DRAM's bandwidth away cost nothing, yet its bytes would take {} of the time at the bandwidth that these threads reach: the bottleneck is how many loads they have under way, and not DRAM, or the bytes or the roof are wrong."},
     {&Influences::dram, Influence::binds, is_dram, false,
      "It slows down as DRAM's bandwidth is taken away, yet its bytes would take only {} of the time at full bandwidth: DRAM is the bottleneck, and the bytes are too few or the roof is too high."},
     {&Influences::l2, Influence::none, is_l2, true,
@@ -98,9 +101,10 @@ constexpr Contradiction table[] = {
     {&Influences::l2, Influence::binds, is_l2, false,
      "It slows down as L2's bandwidth is taken away, yet its bytes would take only {} of the time at full bandwidth: L2 is the bottleneck, and the bytes are too few or the roof is too high."},
     {&Influences::sms, Influence::none, is_in_sm, true,
-     "Taking SMs away cost nothing, yet a roof of theirs would take {} of the time: SMs are not the bottleneck, and the work or the roof is wrong."},
+     "Taking {1} away cost nothing, yet a roof of theirs would take {0} of the time: {1} are not the bottleneck, and the work or the roof is wrong."},
     {&Influences::sms, Influence::binds, is_shared, true,
-     "It slows down as SMs are taken away, yet the bytes of DRAM or L2 would take {} of the time at full bandwidth: SMs are the bottleneck, and the bytes or the roof are wrong."},
+     "It slows down as {1} are taken away, yet the bytes of DRAM or L2 would take {0} of the time at full bandwidth: {1} are the bottleneck, and the bytes or the roof are wrong.",
+     "It slows down as threads are taken away, yet its bytes would take {} of the time at the bandwidth that all of them reach: the bottleneck is how many loads they have under way, and not DRAM, or the bytes or the roof are wrong."},
 };
 
 }  // namespace
@@ -132,7 +136,9 @@ std::vector<std::string> contradictions(const PointFacts& facts, const RoofTimeS
         if (interventions.model.*row.taken != row.outcome || (!row.is_above && !is_counted)) continue;
         const double share = share_of_roofs(roof_times, steps_us, row.roofs);
         if (row.is_above ? share >= bound_share : share < rejecting_part * bound_share)
-            sentences.push_back(fmt::format(fmt::runtime(row.text), percent(share)));
+            sentences.push_back(fmt::format(
+                fmt::runtime(facts.workers == Workers::threads && !row.on_cpu.empty() ? row.on_cpu : row.text),
+                percent(share), name(facts.workers)));
     }
     return sentences;
 }

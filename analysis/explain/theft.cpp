@@ -153,6 +153,7 @@ const TheftGroup* BandwidthElasticity::of_step(std::size_t position) const {
 
 BandwidthElasticity bandwidth_elasticity(const PointFacts& facts) {
     BandwidthElasticity result;
+    result.workers = facts.workers;
     result.unavailable = facts.theft_unavailable;
     if (facts.theft_times.empty()) return result;
     std::vector<std::size_t> steps;

@@ -53,6 +53,7 @@ struct TheftGroup {
 
 struct BandwidthElasticity {
     std::string unavailable;                  ///< why there is none; empty when there is one, or nothing was asked for
+    Workers workers = Workers::sms;           ///< what the work runs on
     int multiprocessors = 0;                  ///< the work's own meanwhile; 0: there is none
     bool apart = false;                       ///< whether DRAM's elasticity is known apart from L2's
     std::vector<TheftGroup> by_op, by_layer;  ///< longest first

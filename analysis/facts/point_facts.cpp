@@ -1,6 +1,8 @@
 // Times, clocks and interventions of a point, step by step.
 #include "analysis/facts/point_facts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -106,9 +108,12 @@ bool is_well_formed(const SmScaling& scaling, std::size_t steps) {
 void add_sm_times(PointFacts& facts, const SmScaling& scaling) {
     facts.sm_times_unavailable = scaling.unavailable;
     if (scaling.unavailable.empty() && scaling.runs.size() < 2)
-        facts.sm_times_unavailable = "the GPU was not divided into fewer SMs than it has";
+        facts.sm_times_unavailable = facts.workers == Workers::sms
+                                         ? "the GPU was not divided into fewer SMs than it has"
+                                         : "it was not run on fewer threads than it has";
     else if (scaling.unavailable.empty() && !is_well_formed(scaling, facts.steps.size()))
-        facts.sm_times_unavailable = "the times on fewer SMs are not of the point's steps";
+        facts.sm_times_unavailable =
+            fmt::format("the times on fewer {} are not of the point's steps", name(facts.workers));
     if (!facts.sm_times_unavailable.empty()) return;
     const double all_mhz = scaling.runs.front().sm_clock_mhz.value.value_or(0);
     for (const SmCountRun& run : scaling.runs) {
@@ -271,6 +276,7 @@ StepFacts make_step_facts(const StepResult& step, const PointFacts& run, const I
 PointFacts make_facts(const Point& point, const Roofs& roofs) {
     PointFacts facts;
     facts.point = &point;
+    facts.workers = point.backend() == "cpu" ? Workers::threads : Workers::sms;
     facts.roofs = roofs;
     facts.clock_mhz = run_clock(point.conditions);
     facts.dram_origin = dram_origin(point.counters);

@@ -67,10 +67,15 @@ struct StepFacts {
     std::int64_t chained_steps() const;
 };
 
-/// Every step on some of the SMs, recorded.
+/// What a device's work runs on, of which some can be taken away: a CPU's threads have a core each.
+enum class Workers { sms, threads };
+inline constexpr std::string_view worker_names[] = {"SMs", "threads"};
+constexpr std::string_view name(Workers workers) { return worker_names[static_cast<int>(workers)]; }
+
+/// Every step on some of the SMs or threads, recorded.
 struct SmTimes {
-    int multiprocessors = 0;
-    double clock_ratio = 0;  ///< the SMs' clock over that on all SMs; 0: unknown
+    int multiprocessors = 0;  ///< SMs or threads
+    double clock_ratio = 0;   ///< their clock over that on all of them; 0: unknown
     std::vector<Interval> step_us;
 };
 
@@ -95,6 +100,7 @@ struct NamedSteps {
 
 struct PointFacts {
     const Point* point = nullptr;
+    Workers workers = Workers::sms;
     Roofs roofs;
     std::string unavailable;   ///< why it has no times; empty where it has
     double end_to_end_us = 0;  ///< headline median, without a profiler
@@ -106,7 +112,7 @@ struct PointFacts {
     std::vector<StepFacts> steps;             ///< all, in order
     std::vector<NamedSteps> by_layer, by_op;  ///< the same by layer of all blocks and by op kind, as they appear
     std::string sm_times_unavailable;         ///< why there are none; empty where there are, or were not asked for
-    std::vector<SmTimes> sm_times;            ///< most SMs first, which are all that the timing run had
+    std::vector<SmTimes> sm_times;            ///< most first, which are all that the timing run had
     std::string theft_unavailable;            ///< as sm_times_unavailable
     int theft_multiprocessors = 0;            ///< the work's own meanwhile; 0: there are no times
     std::vector<TheftTimes> theft_times;      ///< as they were taken: first alone; with each, one that only computes

@@ -163,17 +163,19 @@ OBJECT(CounterRun, "counter_run", "The runs in which hardware counters were read
        FIELD(unavailable, "Why nothing was counted; empty when something was"), FIELD(chip),
        FIELD(passes, "Forwards needed"), FIELD(seconds, {.least = 0}), FIELD(metrics));
 
-OBJECT(SmCountRun, "sm_count_run", "The same work on some of the GPU's SMs", FIELD(multiprocessors),
-       FIELD(sm_clock_mhz, "Mean while the launches ran"), FIELD(launches),
-       FIELD(latency_ms, {.least = 0}, "One launch with records, median"),
-       FIELD(step_us, {.least = 0},
-             "By step: from its first kernel's start to its last one's end, median; 0 where none was recorded"),
-       FIELD(step_low_us, {.least = 0}, "Lower ends of their 95 % intervals"),
-       FIELD(step_high_us, {.least = 0}, "Upper ends"));
+OBJECT(
+    SmCountRun, "sm_count_run", "The same work on some of the GPU's SMs or of a CPU's threads",
+    FIELD(multiprocessors, "SMs, or threads"), FIELD(sm_clock_mhz, "Mean while the launches ran"), FIELD(launches),
+    FIELD(latency_ms, {.least = 0}, "One launch with records, median"),
+    FIELD(
+        step_us, {.least = 0},
+        "By step: from its first kernel's start to its last one's end, on a CPU its whole time, median; 0 where none was recorded"),
+    FIELD(step_low_us, {.least = 0}, "Lower ends of their 95 % intervals"),
+    FIELD(step_high_us, {.least = 0}, "Upper ends"));
 
-OBJECT(SmScaling, "sm_scaling", "Time against SMs: what taking SMs away does to every step",
+OBJECT(SmScaling, "sm_scaling", "Time against SMs, or a CPU's threads: what taking them away does to every step",
        FIELD(unavailable, "Why there is none; empty when there is one"),
-       FIELD(runs, "All, 3/4, 1/2 and 1/4 of the SMs"));
+       FIELD(runs, "All, 3/4, 1/2 and 1/4 of the SMs; all, 3/4 and 1/2 of the threads"));
 
 OBJECT(SizeTime, "size_time", "A step's time at one size, measured alone",
        FIELD(factor, {.above = 0}, "Of the size that changed: 1, 2, 4; 0.25, 0.5, 1 for time steps"),
@@ -186,10 +188,11 @@ OBJECT(SizeScaling, "size_scaling", "Time against size: steps that are alike, at
        FIELD(unavailable, "Why there are no times; empty when there are"),
        FIELD(times, "Smallest first; the step's own size has the factor 1"));
 
-OBJECT(ThiefRun, "thief_run", "The same work while a thief on other SMs takes a part of what all of them share",
-       FIELD(takes, {.words = thief_kinds}), FIELD(multiprocessors, "The work's own, or a CPU's cores"),
+OBJECT(ThiefRun, "thief_run",
+       "The same work while a thief on other SMs or cores takes a part of what all of them share",
+       FIELD(takes, {.words = thief_kinds}), FIELD(multiprocessors, "The work's own, or its threads on a CPU"),
        FIELD(share, {.least = 0}, "Of the roof of what it takes, by its own count"),
-       FIELD(sm_clock_mhz, "Of the work's SMs meanwhile"), FIELD(launches),
+       FIELD(sm_clock_mhz, "Of the work's SMs or cores meanwhile"), FIELD(launches),
        FIELD(latency_ms, {.least = 0}, "One launch, median"),
        FIELD(step_us, {.least = 0}, "By step, median; 0 where none was recorded"),
        FIELD(step_low_us, {.least = 0}, "Lower ends of their 95 % intervals"),
@@ -294,7 +297,7 @@ OBJECT(
     FIELD(verification), FIELD(end_to_end, "null unless the point was timed"), FIELD(conditions),
     FIELD(activity, {.since = 2}), FIELD(counters, {.since = 2}),
     FIELD(sm_scaling, {.optional = 6},
-          "The same work on some of the GPU's SMs, every kernel recorded; missing where it was not asked for"),
+          "The same work on some of the GPU's SMs or of the CPU's threads; missing where it was not asked for"),
     FIELD(size_scaling, {.optional = 6},
           "Steps alone, at three of one of their sizes; missing where it was not asked for"),
     FIELD(theft, {.optional = 6}, "The same work while a thief takes bandwidth; missing where it was not asked for"),

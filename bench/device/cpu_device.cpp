@@ -63,6 +63,8 @@ class CpuDevice final : public Device {
         info_.threads_from = info_.threads < choice.threads ? "as many as started" : choice.from;
         info_.warnings = std::move(choice.warnings);
         if (quota) info_.cpu_quota = quota->cpus;
+        info_.cpus = cpus;
+        info_.cores = cores;
         cpus.resize(static_cast<std::size_t>(info_.threads));
         info_.kind = BackendKind::cpu;
         info_.pinned = cpu::pin_threads(cpus);

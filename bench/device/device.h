@@ -23,9 +23,13 @@ struct DeviceInfo {
     BackendKind kind = BackendKind::cpu;
     /// As the CUDA runtime tells it; what the driver and its limits are, MachineState::describe adds.
     std::optional<GpuInfo> gpu;
-    int ordinal = 0;                         ///< CUDA's number of a GPU
-    int threads = 0;                         ///< a CPU's, see cpu_threads.h
-    bool pinned = false;                     ///< whether these stay on their CPUs
+    int ordinal = 0;      ///< CUDA's number of a GPU
+    int threads = 0;      ///< a CPU's, see cpu_threads.h
+    bool pinned = false;  ///< whether these stay on their CPUs
+    /// CPUs that the process may use: one of each of `cores`, then the others of the same cores. Thread i is on
+    /// cpus[i].
+    std::vector<int> cpus = {};
+    int cores = 0;
     std::string threads_from = {};           ///< what decided how many they are
     std::optional<double> cpu_quota = {};    ///< CPUs of time that control groups allow them
     std::vector<std::string> warnings = {};  ///< what of their number makes times less than they could be

@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
+#include <map>
 #include <numeric>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "bench/measure/clock.h"
+#include "kbench/error.h"
 #include "kbench/statistics.h"
 #include "models/cost.h"
 #ifdef KBENCH_HAVE_CUDA
@@ -48,6 +52,32 @@ constexpr MeasurementRow rows[] = {
 
 double sum(const std::array<double, role_count>& bytes) { return std::accumulate(bytes.begin(), bytes.end(), 0.0); }
 
+/// Numbers of which each differs from its neighbours, in any floating-point type.
+std::vector<std::uint16_t> uneven_numbers(std::size_t bytes) {
+    std::vector<std::uint16_t> numbers((bytes + 1) / 2);
+    std::uint32_t random = 1;
+    for (std::uint16_t& number : numbers) {
+        random = random * 1664525u + 1013904223u;
+        number = static_cast<std::uint16_t>(0x3c00u | (random >> 24));
+    }
+    return numbers;
+}
+
+/// Whether both want the step's operands packed alike, found by packing some.
+bool packs_alike(const Plan& plan, const PlannedStep& planned, const Computation& other) {
+    for (std::size_t i = 0; i < planned.tensors.size(); ++i) {
+        const std::optional<std::size_t> bytes = planned.computation->packed_bytes(i);
+        if (bytes != other.packed_bytes(i)) return false;
+        if (!bytes) continue;
+        const auto plain = uneven_numbers(static_cast<std::size_t>(plan.operand(planned.tensors[i]).bytes()));
+        std::vector<std::byte> by_plan(*bytes), by_other(*bytes);
+        planned.computation->pack(i, plain.data(), by_plan.data());
+        other.pack(i, plain.data(), by_other.data());
+        if (by_plan != by_other) return false;
+    }
+    return true;
+}
+
 }  // namespace
 
 std::span<const MeasurementRow> measurement_rows() { return rows; }
@@ -66,6 +96,27 @@ std::vector<WorkRange> ranges_of(const Plan& plan, Device& device) {
         range.group = plan.model().ops[planned.naming_op].layer;
         range.name = fmt::format("{} {} {}", op_name(planned.step), shape_text(planned.step), planned.provider->name);
     }
+    return ranges;
+}
+
+std::vector<WorkRange> ranges_made_again(const Plan& plan, Device& device) {
+    std::map<const Computation*, std::shared_ptr<const Computation>> made;
+    std::size_t workspace_bytes = 0;
+    for (const PlannedStep& planned : plan.timed_steps()) {
+        std::shared_ptr<const Computation>& computation = made[planned.computation.get()];
+        if (computation) continue;
+        computation = planned.provider->make(planned.step, plan.precision());
+        if (!packs_alike(plan, planned, *computation))
+            throw Unsupported(fmt::format("{} takes its weights in another layout there", op_name(planned.step)));
+        workspace_bytes = std::max(workspace_bytes, computation->workspace_bytes());
+    }
+    const auto workspace = std::make_shared<DeviceBuffer>(device, workspace_bytes);
+    std::vector<WorkRange> ranges = ranges_of(plan, device);
+    for (std::size_t s = 0; s < ranges.size(); ++s)
+        ranges[s].enqueue = [&plan, step = plan.first_timed() + s, workspace, stream = device.stream(),
+                             computation = made[plan.timed_steps()[s].computation.get()]] {
+            plan.run_step(step, *computation, workspace->data(), stream);
+        };
     return ranges;
 }
 

@@ -44,6 +44,9 @@ struct StepTimes {
 /// The steps of `plan` put on the stream of `device`, which may be another one than the plan was allocated on where the
 /// two share their memory. Both must outlive them.
 std::vector<WorkRange> ranges_of(const Plan& plan, Device& device);
+/// The same on a CPU by computations that are made now, for the threads that OpenMP has now, on the plan's memory.
+/// Throws Unsupported where one of them wants weights in another layout.
+std::vector<WorkRange> ranges_made_again(const Plan& plan, Device& device);
 
 class Forward {
   public:

@@ -62,7 +62,11 @@ void count(const PartContext& at);
 void measure_graph_clock(const PartContext& at, Forward& forward);
 
 // sm_scaling.cpp
-/// Runs the forward again on 3/4, 1/2 and 1/4 of a GPU's SMs, with every kernel recorded.
+/// Whether work can be run on a part of the device: not where it is a part itself, nor where a GPU's records cannot be
+/// taken, of which the point says so already.
+bool can_divide(const PartContext& at);
+/// Runs the forward again on 3/4, 1/2 and 1/4 of a GPU's SMs, with every kernel recorded, or on 3/4 and 1/2 of a CPU's
+/// threads.
 void measure_sm_scaling(const PartContext& at, Forward& forward);
 
 // size_scaling.cpp
@@ -71,7 +75,7 @@ void measure_size_scaling(const PartContext& at);
 
 // theft.cpp
 /// Runs the forward again on most of a GPU's SMs while a thief on the others takes bandwidth, with every kernel
-/// recorded.
+/// recorded; on a CPU on threads whose cores leave a thief some.
 void measure_theft(const PartContext& at);
 
 // profiled.cpp

@@ -15,7 +15,7 @@ struct PointOptions {
     double activity_warm_up_s = 1;
     double marginal_s = 3;        ///< time for the marginal costs of all op kinds; 0: none
     double graph_clock_s = 0.2;   ///< time for graphs in which the SMs' clock is read between steps; 0: none
-    double sm_scaling_s = 0.3;    ///< time for the forward on each number of a GPU's SMs, all among them; 0: none
+    double sm_scaling_s = 0.3;    ///< time for the forward on each number of SMs or threads, all among them; 0: none
     double size_scaling_s = 0.1;  ///< time for each distinct step at its own size and at larger ones; 0: none
     double theft_s = 0.15;        ///< time for the forward beside each thief, some ten of them; 0: none
     CounterRequest counters;

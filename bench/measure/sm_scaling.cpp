@@ -1,6 +1,13 @@
-// Time against SMs: the same forward, captured again on the streams of devices with fewer of the GPU's SMs.
+// Time against SMs: the same forward, captured again on the streams of devices with fewer of the GPU's SMs. On a CPU
+// against threads: the same steps, made again for fewer of them.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include "bench/device/fewer_threads.h"
 #include "bench/device/multiprocessors.h"
 #include "bench/measure/part_times.h"
 #include "bench/measure/parts.h"
@@ -17,44 +24,82 @@ SmCountRun run_of(int multiprocessors, const RangeTimes& times) {
     return run;
 }
 
-/// Runs the plan on so many SMs of its GPU.
-RangeTimes times_on(int multiprocessors, int ordinal, const Plan& plan, double seconds) {
-    const std::unique_ptr<Device> part = make_cuda_device(multiprocessors, ordinal);
-    return WorkOnPart(ranges_of(plan, *part), *part).times(seconds);
+/// By what a device is divided, and the smallest part of that.
+struct DividedBy {
+    std::string_view workers, smallest;
+};
+constexpr DividedBy of_gpu{"SMs", "a quarter"}, of_cpu{"threads", "half"};
+
+/// Into which numbers, and how the forward is timed on one of them.
+struct Division {
+    std::vector<int> counts;  ///< most first, which are all
+    std::function<RangeTimes(int count)> times;
+};
+
+Division by_sms(const PartContext& at, Forward& forward) {
+    const int all = at.device.multiprocessors();
+    return {counts_at_shares(possible_multiprocessors(at.device)), [&at, &forward, all](int count) {
+                const double seconds = at.options().sm_scaling_s;
+                if (count == all) return at.profiler.time_ranges(forward.graph(), seconds);
+                const std::unique_ptr<Device> part = make_cuda_device(count, at.device.info().ordinal);
+                return WorkOnPart(ranges_of(at.plan, *part), *part).times(seconds);
+            }};
+}
+
+/// On a quarter of its threads a forward would take four times as long, and that number decides nothing.
+Division by_threads(const PartContext& at, Forward& forward) {
+    const int all = at.device.info().threads;
+    std::vector<int> possible(static_cast<std::size_t>(all));
+    std::iota(possible.begin(), possible.end(), 1);
+    std::vector<int> counts = counts_at_shares(possible);
+    std::erase_if(counts, [all](int count) { return 2 * count < all; });
+    return {counts, [&at, &forward, all](int count) {
+                const double seconds = at.options().sm_scaling_s;
+                if (count == all) return at.profiler.time_ranges(forward.graph(), seconds);
+                const FewerThreads fewer(at.device, count);
+                return WorkOnPart(ranges_made_again(at.plan, at.device), at.device).times(seconds);
+            }};
 }
 
 }  // namespace
 
+bool can_divide(const PartContext& at) {
+    const std::optional<GpuInfo>& gpu = at.device.info().gpu;
+    return !gpu || (!gpu->multiprocessors_of_device && at.point.activity.unavailable.empty());
+}
+
 void measure_sm_scaling(const PartContext& at, Forward& forward) {
     const double seconds = at.options().sm_scaling_s;
-    const std::optional<GpuInfo>& gpu = at.device.info().gpu;
-    // A part has no parts of its own; where records cannot be taken the point says so already.
-    if (seconds <= 0 || !gpu || gpu->multiprocessors_of_device || !at.point.activity.unavailable.empty()) return;
+    if (seconds <= 0 || !can_divide(at)) return;
     const PhaseTimer timer(at.point, "sm_scaling");
     SmScaling& scaling = at.point.sm_scaling.emplace();
+    const DividedBy& by = at.device.is_gpu() ? of_gpu : of_cpu;
     if (const double forward_s = at.point.end_to_end->latency.summary_ms.median * 1e-3; forward_s > seconds) {
-        scaling.unavailable = fmt::format(
-            "one run takes {:.2g} s; those of more than {:.2g} s would take too long on a quarter of the SMs",
-            forward_s, seconds);
+        scaling.unavailable =
+            fmt::format("one run takes {:.2g} s; those of more than {:.2g} s would take too long on {} of the {}",
+                        forward_s, seconds, by.smallest, by.workers);
+        return;
+    }
+    if (at.device.info().threads == 1) {
+        scaling.unavailable = "one thread cannot be divided";
         return;
     }
     int count = 0;
     try {
-        for (const int next : counts_at_shares(possible_multiprocessors(at.device))) {
+        const Division division = at.device.is_gpu() ? by_sms(at, forward) : by_threads(at, forward);
+        for (const int next : division.counts) {
             count = next;
-            at.begin(fmt::format("on {} SMs", count));
-            scaling.runs.push_back(run_of(count, count == gpu->multiprocessors
-                                                     ? at.profiler.time_ranges(forward.graph(), seconds)
-                                                     : times_on(count, at.device.info().ordinal, at.plan, seconds)));
+            at.begin(fmt::format("on {} {}", count, by.workers));
+            scaling.runs.push_back(run_of(count, division.times(count)));
         }
     } catch (const Error& error) {
         at.require_device();
         if (scaling.runs.size() < 2) {  // one has nothing to be compared with
             scaling.runs.clear();
-            scaling.unavailable = fmt::format("on {} SMs: {}", count, error.what());
+            scaling.unavailable = fmt::format("on {} {}: {}", count, by.workers, error.what());
         } else {
-            at.warn(fmt::format("time against SMs ends at {} SMs; on {}: {}", scaling.runs.back().multiprocessors,
-                                count, error.what()));
+            at.warn(fmt::format("time against {0} ends at {1} {0}; on {2}: {3}", by.workers,
+                                scaling.runs.back().multiprocessors, count, error.what()));
         }
     }
 }

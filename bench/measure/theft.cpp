@@ -1,15 +1,16 @@
-// Time against bandwidth: the same forward while a thief keeps some of a GPU's SMs, and takes a share of DRAM's
-// bandwidth or of L2's there, only computes, or does nothing.
+// Time against bandwidth: the same forward while a thief keeps some of a GPU's SMs or of a CPU's cores, and takes a
+// share of DRAM's bandwidth or of L2's there, only computes, or does nothing.
 #include "bench/measure/theft.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
 
-#include "bench/device/multiprocessors.h"
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
 #include "kbench/error.h"
@@ -34,11 +35,21 @@ constexpr std::size_t deciding_runs = 5;
 constexpr double most_by_fewer_sms = 2.2;
 constexpr double most_by_power = 1.5;
 
+constexpr std::size_t least_runs = 3;
+
+/// What time there is for runs, by device.
+struct TheftTime {
+    double longest_forward_s;
+    double longest_in_full_s;  ///< longer ones are run beside the largest shares alone
+    double longest_s;          ///< all runs
+};
 /// A run launches the work at least nine times, and takes up to 1.6 times as long beside a thief, which ends by itself
-/// after 8 s.
-constexpr double longest_forward_s = 0.1;
-/// Longer ones are run beside the largest shares alone: all ten runs would take more than 5 s.
-constexpr double longest_in_full_s = 0.04;
+/// after 8 s. All ten runs of a longer forward would take more than 5 s.
+constexpr TheftTime gpu_time{0.1, 0.04, std::numeric_limits<double>::infinity()};
+/// The runs that there must be launch it seven times. Their time is bounded, so that no other limit is needed.
+constexpr TheftTime cpu_time{0.35, std::numeric_limits<double>::infinity(), 3};
+
+const TheftTime& time_of(const Device& device) { return device.is_gpu() ? gpu_time : cpu_time; }
 
 std::string text_of(const WantedRun& wanted) {
     const std::string_view name = taken_names[static_cast<int>(wanted.taken)];
@@ -79,9 +90,14 @@ double latency_s(const PartContext& at) { return at.point.end_to_end->latency.su
 
 /// Why it is not to be measured; empty where it is.
 std::string why_not(const PartContext& at) {
-    if (const double forward_s = latency_s(at); forward_s > longest_forward_s)
-        return fmt::format("one run takes {:.2g} s; those of more than {:.2g} s may outlast the thief", forward_s,
-                           longest_forward_s);
+    const double longest_s = time_of(at.device).longest_forward_s;
+    if (const double forward_s = latency_s(at); forward_s > longest_s)
+        return at.device.is_gpu()
+                   ? fmt::format("one run takes {:.2g} s; those of more than {:.2g} s may outlast the thief", forward_s,
+                                 longest_s)
+                   : fmt::format(
+                         "one run takes {:.2g} s; those of more than {:.2g} s would take more than {:.0f} s in all",
+                         forward_s, longest_s, cpu_time.longest_s);
     if (roof_of(at.wants.roofs, Taken::dram) <= 0)
         return "no roof of DRAM is known, of which a thief could take a share (kbench ceilings measures them)";
     return "";
@@ -108,10 +124,15 @@ std::string why_not_beside_thief(std::span<const StepResult> steps, int multipro
 }
 
 void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft) {
+    using Clock = std::chrono::steady_clock;
     const auto all = std::span(wanted_runs);
+    const auto start = Clock::now();
     for (const WantedRun& wanted : setup.is_short ? all.first(deciding_runs) : all) {
         const double roof = roof_of(setup.roofs, wanted.taken);
         if (wanted.share > 0 && roof <= 0) continue;
+        const double spent_s = std::chrono::duration<double>(Clock::now() - start).count();
+        const auto runs = static_cast<double>(theft.runs.size());
+        if (theft.runs.size() >= least_runs && spent_s * (runs + 1) > setup.longest_s * runs) break;
         if (setup.begin) setup.begin(text_of(wanted));
         theft.runs.push_back(run_beside(setup, wanted, roof));
         if (wanted.share > 0) continue;
@@ -127,28 +148,28 @@ void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft) {
 }
 
 void measure_theft(const PartContext& at) {
-    const std::optional<GpuInfo>& gpu = at.device.info().gpu;
-    // A part has no parts of its own; where records cannot be taken the point says so already.
-    if (at.options().theft_s <= 0 || !gpu || gpu->multiprocessors_of_device || !at.point.activity.unavailable.empty())
-        return;
+    if (at.options().theft_s <= 0 || !can_divide(at)) return;
     const PhaseTimer timer(at.point, "theft");
     BandwidthTheft& theft = at.point.theft.emplace();
     theft.unavailable = why_not(at);
     if (!theft.unavailable.empty()) return;
     try {
-        const int all = at.device.multiprocessors(), taken = multiprocessors_of_thief(all);
-        if (taken == 0) throw DeviceError("this GPU has too few SMs for a thief beside the work");
-        theft.unavailable = why_not_beside_thief(at.point.steps, all - taken);
+        if (at.device.is_gpu())
+            theft.unavailable =
+                why_not_beside_thief(at.point.steps, multiprocessors_beside_thief(at.device.multiprocessors()));
         if (!theft.unavailable.empty()) return;
-        const std::unique_ptr<Thief> thief = make_thief(at.device, taken);
-        WorkOnPart work(ranges_of(at.plan, at.device), at.device);
+        const DeviceWithThief shared = share_with_thief(at.device, at.wants.roofs);
+        const bool is_made_again = shared.fewer_threads != nullptr;
+        WorkOnPart work(is_made_again ? ranges_made_again(at.plan, at.device) : ranges_of(at.plan, at.device),
+                        at.device);
         run_beside_thieves({.work = work,
-                            .thief = *thief,
-                            .multiprocessors = all - taken,
-                            .roofs = at.wants.roofs,
+                            .thief = *shared.thief,
+                            .multiprocessors = shared.workers,
+                            .roofs = shared.roofs,
                             .seconds = at.options().theft_s,
                             .alone_ms = latency_s(at) * 1e3,
-                            .is_short = latency_s(at) > longest_in_full_s,
+                            .is_short = latency_s(at) > time_of(at.device).longest_in_full_s,
+                            .longest_s = time_of(at.device).longest_s,
                             .begin = [&](const std::string& text) { at.begin(text); }},
                            theft);
     } catch (const Error& error) {

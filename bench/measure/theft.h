@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -17,11 +18,13 @@ namespace kbench {
 struct TheftSetup {
     WorkOnPart& work;
     Thief& thief;
-    int multiprocessors;    ///< those that the thief leaves the work
+    int multiprocessors;    ///< SMs or threads that the thief leaves the work
     const Roofs& roofs;     ///< shares of them are taken; a level without one is left out
     double seconds = 0.15;  ///< for the work beside each thief
-    double alone_ms = 0;    ///< the work on all SMs without a thief; 0: not known, and not compared with
+    double alone_ms = 0;    ///< the work on all SMs or threads without a thief; 0: not known, and not compared with
     bool is_short = false;  ///< the largest shares alone, in half as many runs
+    /// Runs end when the next one would end later, but not before one beside a thief of the largest share of DRAM.
+    double longest_s = std::numeric_limits<double>::infinity();
     std::function<void(const std::string& text)> begin = {};  ///< called before each, with what comes
 };
 

@@ -308,8 +308,12 @@ void Plan::set_input(TensorId id, std::span<const std::byte> bytes) {
 }
 
 void Plan::run_step(std::size_t index, void* stream) const {
+    run_step(index, *steps_[index].computation, workspace_.data(), stream);
+}
+
+void Plan::run_step(std::size_t index, const Computation& computation, void* workspace, void* stream) const {
     const CurrentCall call(steps_[index].call);
-    steps_[index].computation->run(pointers_[index], workspace_.data(), stream);
+    computation.run(pointers_[index], workspace, stream);
 }
 
 std::optional<StepAccount> Plan::account_of_step(std::size_t index, void* stream) const {

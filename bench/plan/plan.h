@@ -69,6 +69,8 @@ class Plan {
 
     /// Enqueues step `index` on `stream`.
     void run_step(std::size_t index, void* stream) const;
+    /// The same by `computation`, another one of the step that reads weights as they lie, with a workspace of its own.
+    void run_step(std::size_t index, const Computation& computation, void* workspace, void* stream) const;
     /// Computation::account of step `index`, whose operands must be there: all before it have run since.
     std::optional<StepAccount> account_of_step(std::size_t index, void* stream) const;
 

@@ -8,6 +8,7 @@
 
 #include "bench/profile/cpu_counters.h"
 #include "bench/profile/cpu_state.h"
+#include "bench/profile/cpu_times.h"
 #include "bench/profile/perf.h"
 #include "kbench/error.h"
 #ifdef KBENCH_HAVE_CUDA
@@ -27,8 +28,8 @@ class CpuProfiler final : public Profiler {
         throw DeviceError("steps on a CPU launch no kernels");
     }
 
-    RangeTimes time_ranges(DeviceGraph&, double, const RecordedLaunches&) override {
-        throw DeviceError("steps on a CPU launch no kernels");
+    RangeTimes time_ranges(DeviceGraph&, double seconds, const RecordedLaunches& around) override {
+        return time_ranges_on_cpu(ranges_, seconds, around);
     }
 
     void check(const CounterRequest& request) const override { check_cpu_request(request); }

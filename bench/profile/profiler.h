@@ -50,9 +50,10 @@ struct RangeCounters {
 /// What each range took in launches of all of them.
 struct RangeTimes {
     int launches = 0;
-    Quantity sm_clock_mhz;    ///< mean meanwhile
-    Summary latency_ms;       ///< one launch, by events, with records
-    std::vector<Summary> us;  ///< by range: from its first kernel's start to its last one's end; n is 0 without kernels
+    Quantity sm_clock_mhz;  ///< mean meanwhile
+    Summary latency_ms;     ///< one launch, by events, with records
+    /// By range: from its first kernel's start to its last one's end, n is 0 without kernels; on a CPU its whole time.
+    std::vector<Summary> us;
 };
 
 /// What is called around the launches that Profiler::time_ranges records: when the device is about to begin them, and
@@ -75,7 +76,8 @@ class Profiler {
 
     /// Records launches of `all`, a graph of the watched ranges in their order, for about half of `seconds`, after as
     /// long without records. Waits for nothing but them, so that a kernel on another stream may run meanwhile, if it
-    /// began before. Throws DeviceError where that cannot be done.
+    /// began before. Throws DeviceError where that cannot be done. A CPU has no kernels to record: it runs the ranges
+    /// and reads the clock between them.
     virtual RangeTimes time_ranges(DeviceGraph& all, double seconds, const RecordedLaunches& around) = 0;
     RangeTimes time_ranges(DeviceGraph& all, double seconds) { return time_ranges(all, seconds, {}); }
 

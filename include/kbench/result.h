@@ -151,21 +151,21 @@ struct EndToEnd {
     bool counted_independent = true;
 };
 
-/// The same forward on a part of the GPU's SMs, with every kernel recorded.
+/// The same forward on some of a GPU's SMs, with every kernel recorded, or of a CPU's threads, with every step timed.
 struct SmCountRun {
-    int multiprocessors = 0;
-    Quantity sm_clock_mhz;  ///< mean clock while the launches ran
-    int launches = 0;       ///< launches in the medians
-    double latency_ms = 0;  ///< median time of one launch, by events, with records
+    int multiprocessors = 0;  ///< SMs, or threads
+    Quantity sm_clock_mhz;    ///< mean clock while the launches ran
+    int launches = 0;         ///< launches in the medians
+    double latency_ms = 0;    ///< median time of one launch, by events, with records
     /// For each step the time from the start of its first kernel to the end of its last: the launches' median and its
-    /// interval, as in Summary. 0 where no kernel was recorded.
+    /// interval, as in Summary. 0 where no kernel was recorded. On a CPU its whole time.
     std::vector<double> step_us, step_low_us, step_high_us;
 };
 
-/// Time against number of SMs: how much each step slows down as SMs are taken away.
+/// Time against number of SMs or threads: how much each step slows down as they are taken away.
 struct SmScaling {
     std::string unavailable;       ///< why there is none; empty when there is one
-    std::vector<SmCountRun> runs;  ///< most SMs first: as many as in the timing run
+    std::vector<SmCountRun> runs;  ///< most first: as many as in the timing run
 };
 
 /// A step's time at one size, measured alone: the same work again and again in a graph, on operands that rotate so that
@@ -192,7 +192,7 @@ struct SizeScaling {
 /// them share.
 struct ThiefRun {
     std::string takes;        ///< "nothing", "compute", "dram", "l2"
-    int multiprocessors = 0;  ///< the forward's SMs, or cores; the thief has the others
+    int multiprocessors = 0;  ///< the forward's SMs, or threads; the thief has SMs or cores beside them
     double share = 0;         ///< what it took meanwhile, by its own count, over the roof of that
     Quantity sm_clock_mhz;    ///< the forward's SMs' meanwhile
     int launches = 0;
@@ -287,7 +287,7 @@ struct Point {
     Conditions conditions;
     ActivityRun activity;
     CounterRun counters;
-    std::optional<SmScaling> sm_scaling;    ///< none on a CPU, where it was not asked for, and in files without it
+    std::optional<SmScaling> sm_scaling;    ///< none where it was not asked for, and in files without it
     std::vector<SizeScaling> size_scaling;  ///< largest share of the time first; none where it was not asked for
     std::optional<BandwidthTheft> theft;    ///< none where it was not asked for, and in files without it
     std::optional<GraphClock> graph_clock;  ///< none on a CPU, where it was not asked for, and in files without it

@@ -79,7 +79,7 @@ RunOptions small_run(const std::filesystem::path& out) {
     options.sampler.min_samples = 3;
     options.step_runs = 1;
     options.marginal_s = 0.01;
-    options.size_scaling_s = 0;
+    options.sm_scaling_s = options.size_scaling_s = options.theft_s = 0;
     return options;
 }
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "analysis/explain/roof_breach.h"
-#include "bench/device/multiprocessors.h"
 #include "bench/measure/machine/ceilings.h"
 #include "bench/measure/theft.h"
 #include "bench/measure/timed_runs.h"
@@ -174,16 +173,17 @@ void KnownSteps::time_at_sizes(Point& point, const std::vector<KnownStep>& steps
 
 void KnownSteps::run_beside_thieves(Point& point, const std::vector<KnownStep>& steps, double seconds) const {
     BandwidthTheft& theft = point.theft.emplace();
-    const int all = device_.multiprocessors(), taken = multiprocessors_of_thief(all);
-    if (taken == 0) throw DeviceError("this GPU has too few SMs for a thief beside the work");
-    const std::unique_ptr<Thief> thief = make_thief(device_, taken);
+    const DeviceWithThief shared = share_with_thief(device_, Roofs(roofs_, name(device_.kind())));
     std::vector<WorkRange> ranges;
     for (const KnownStep& step : steps)
         ranges.push_back({.group = "", .name = step.layer, .enqueue = step.on_part(device_)});
     WorkOnPart work(std::move(ranges), device_);
-    const Roofs roofs(roofs_, name(device_.kind()));
-    kbench::run_beside_thieves(
-        {.work = work, .thief = *thief, .multiprocessors = all - taken, .roofs = roofs, .seconds = seconds}, theft);
+    kbench::run_beside_thieves({.work = work,
+                                .thief = *shared.thief,
+                                .multiprocessors = shared.workers,
+                                .roofs = shared.roofs,
+                                .seconds = seconds},
+                               theft);
 }
 
 void KnownSteps::profile_on_gpu(Point& point, const std::vector<WorkRange>& ranges, DeviceGraph& forward,

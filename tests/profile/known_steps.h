@@ -30,7 +30,8 @@ struct KnownStep {
     std::function<void(double factor)> at_size = {};
     std::string axis = "iterations";                        ///< what grows
     std::optional<std::int64_t> time_steps = std::nullopt;  ///< that wait for each other
-    /// The same on the SMs and on the stream of a part of the GPU, for KnownBudget::theft_s.
+    /// The same on the SMs and on the stream of a part of the GPU, or on the threads that OpenMP then has, for
+    /// KnownBudget::theft_s.
     std::function<std::function<void()>(Device& part)> on_part = {};
 };
 

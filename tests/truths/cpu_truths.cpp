@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "bench/device/fewer_threads.h"
+#include "bench/measure/thief.h"
 #include "cpu/probe/chains.h"
 #include "cpu/probe/on_threads.h"
 #include "cpu/probe/probe.h"
@@ -18,6 +20,7 @@
 #include "tests/truths/figures.h"
 #include "tests/truths/lists.h"
 #include "tests/truths/planter.h"
+#include "tests/truths/theft_figures.h"
 
 namespace kbench {
 namespace {
@@ -201,6 +204,89 @@ Planted cpu_stream_causes(const Planter& at, const Drawn& drawn) {
     return planted;
 }
 
+/// A CPU divided between work and a thief, as far as a truth must know it beforehand.
+struct DividedCpu {
+    int work_threads;
+    double dram_bytes_per_s;  ///< the thief takes shares of it
+};
+DividedCpu divided_cpu(const Planter& at) {
+    try {
+        const DeviceWithThief shared = share_with_thief(at.device(), Roofs(at.roofs(), name(at.device().kind())));
+        return {shared.workers, shared.roofs.bandwidth(Level::dram).value().per_s};
+    } catch (const DeviceError& error) {
+        throw Unsupported(error.what());
+    }
+}
+
+/// Each thread reads a part of its own of arrays that are several times the caches. Where the work's threads reach what
+/// all cores do DRAM binds them; where a thief leaves more than they ask for it does not; between, neither is certain.
+Planted cpu_theft_from_stream(const Planter& at, const Drawn& drawn) {
+    if (const std::string why = cpu::Streams::unavailable(); !why.empty()) throw Unsupported(why);
+    constexpr double reached = 0.9, left = 0.6;
+    const DividedCpu divided = divided_cpu(at);
+    const DeviceInfo& info = at.device().info();
+    const std::int64_t bytes = cpu::stream_bytes(info.cache_bytes, at.device().free_bytes()) * drawn["percent"] / 100;
+    const auto read_by = [bytes](int threads) -> std::function<void()> {
+        const auto streams = std::make_shared<cpu::Streams>(bytes, threads);
+        const auto sums = std::make_shared<std::vector<double>>(static_cast<std::size_t>(threads));
+        return [=] {
+            cpu::on_threads(threads,
+                            [&](int thread) { (*sums)[static_cast<std::size_t>(thread)] = streams->read(thread); });
+        };
+    };
+    const std::function<void()> read = read_by(info.threads);
+    double bytes_per_s = 0;
+    {
+        const FewerThreads fewer(at.device(), divided.work_threads);
+        bytes_per_s = static_cast<double>(bytes) / (at.ms(read_by(divided.work_threads)) * 1e-3);
+    }
+    const double share = bytes_per_s / divided.dram_bytes_per_s;
+    if (share > left && share < reached)
+        throw Unsupported(fmt::format("{} threads reach {:.0f} % of what all cores do, which is neither all nor little",
+                                      divided.work_threads, 100 * share));
+    Planted planted;
+    planted.what = fmt::format("read of {:.2f} GB by {} threads, {:.0f} % of what all cores reach, beside a thief",
+                               static_cast<double>(bytes) * 1e-9, divided.work_threads, 100 * share);
+    KnownStep& step = planted.steps.emplace_back(KnownStep{"stream", 0, static_cast<double>(bytes), read});
+    step.on_part = [read_by, threads = divided.work_threads](Device&) { return read_by(threads); };
+    add_elasticity(planted, Level::dram, share >= reached ? 1 : 0);
+    if (share >= reached) planted.right = {{Bound::bandwidth, {"DRAM"}}};
+    planted.budget = at.budget();
+    planted.budget.theft_s = 0.3;
+    return planted;
+}
+
+Planted cpu_theft_from_fma(const Planter& at, const Drawn& drawn) {
+    const DividedCpu divided = divided_cpu(at);
+    const int threads = at.device().info().threads;
+    const std::int64_t rounds = drawn["kilorounds"] * 1000;
+    Planted planted;
+    planted.what = fmt::format("FMA in registers by {} threads beside a thief", divided.work_threads);
+    KnownStep& step = planted.steps.emplace_back(chain_step("fma", threads, threads, rounds));
+    step.on_part = [rounds, busy = divided.work_threads](Device&) -> std::function<void()> {
+        return [rounds, loop = chain_loop(busy, busy)] { loop(rounds); };
+    };
+    add_elasticity(planted, Level::dram, 0);
+    planted.right = {{Bound::compute}};
+    planted.budget = at.budget();
+    planted.budget.theft_s = 0.3;
+    return planted;
+}
+
+/// One load at a time for each thread; latency grows a little with other traffic.
+Planted cpu_theft_from_chase(const Planter& at, const Drawn& drawn) {
+    const DividedCpu divided = divided_cpu(at);
+    Planted planted = cpu_chase(at, drawn);
+    planted.what += " beside a thief";
+    KnownStep& step = planted.steps.front();
+    if (divided.work_threads < at.device().info().threads)
+        throw Unsupported("each chain has a thread of its own, and a thief would take some");
+    step.on_part = [run = step.enqueue](Device&) { return run; };
+    add_elasticity(planted, Level::dram, 0);
+    planted.budget.theft_s = 0.3;
+    return planted;
+}
+
 }  // namespace
 
 std::vector<Truth> cpu_truths() {
@@ -212,6 +298,9 @@ std::vector<Truth> cpu_truths() {
         {"cpu-one-thread", cpu, {{"kilorounds", 2000, 5000}}, cpu_one_thread},
         {"cpu-known-fixed", cpu, {{"kilorounds", 2000, 5000}, {"us", 5000, 20000}}, cpu_known_fixed},
         {"cpu-stream-causes", cpu, {{"percent", 60, 100}}, cpu_stream_causes},
+        {"cpu-theft-from-stream", cpu, {{"percent", 60, 100}}, cpu_theft_from_stream},
+        {"cpu-theft-from-fma", cpu, {{"kilorounds", 500, 1500}}, cpu_theft_from_fma},
+        {"cpu-theft-from-chase", cpu, {{"log2 nodes", 19, 20}, {"kiloloads", 40, 100}}, cpu_theft_from_chase},
     };
 }
 

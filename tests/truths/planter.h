@@ -34,6 +34,7 @@ class Planter {
     int multiprocessors() const { return gpu().multiprocessors; }
     cudaStream_t stream() const { return static_cast<cudaStream_t>(device().stream()); }
 
+    const CeilingRun& roofs() const { return known_.roofs(); }
     /// Throws Unsupported where it was not measured.
     const Ceiling& roof(std::string_view ceiling) const;
 

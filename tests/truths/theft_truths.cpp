@@ -4,13 +4,13 @@
 #include <functional>
 #include <utility>
 
-#include "analysis/explain/theft.h"
 #include "kernels/probe/cache.h"
 #include "kernels/probe/fma.h"
 #include "kernels/probe/memory.h"
 #include "tests/profile/known_kernels.h"
 #include "tests/truths/lists.h"
 #include "tests/truths/planter.h"
+#include "tests/truths/theft_figures.h"
 
 namespace kbench {
 namespace {
@@ -28,33 +28,6 @@ KnownStep step_on_parts(const Planter& at, std::string name, double flops, doubl
         };
     };
     return step;
-}
-
-/// What a thief takes is known to some percent and the other's traffic is not all of one kind: reads, writes, hits far
-/// and near.
-constexpr double elasticity_tolerance = 0.3;
-
-/// The elasticity of the first step, and whether that bandwidth is said to bind it.
-void add_elasticity(Planted& planted, Level level, double elasticity) {
-    const std::string name = level == Level::dram ? "DRAM" : "L2";
-    const auto of_step = [level](const KnownResult& known) -> const LevelElasticity* {
-        const TheftGroup* step = known.explained.theft.of_step(0);
-        return step == nullptr ? nullptr : &step->at(level);
-    };
-    planted.figures.push_back({name + "'s elasticity", elasticity,
-                               [of_step](const KnownResult& known) -> std::optional<double> {
-                                   const LevelElasticity* found = of_step(known);
-                                   if (found == nullptr || !found->elasticity) return std::nullopt;
-                                   return found->elasticity->value;
-                               },
-                               Tolerance::of_whole, elasticity_tolerance});
-    planted.figures.push_back({name + " binds", elasticity,
-                               [of_step](const KnownResult& known) -> std::optional<double> {
-                                   const LevelElasticity* found = of_step(known);
-                                   if (found == nullptr) return std::nullopt;
-                                   return found->finding == BandwidthFinding::binds ? 1 : 0;
-                               },
-                               Tolerance::of_whole});
 }
 
 Planted beside_thieves(const Planter& at, std::string what, KnownStep step, double dram, double l2) {

@@ -219,6 +219,29 @@ TEST(Elasticity, WhatDoesNotFitThePointIsRefused) {
     EXPECT_THAT(render_terminal({"", {section_of(elasticity_of_point(old))}}, 100), HasSubstr("older than CUDA 12.4"));
 }
 
+/// The same facts of a CPU, in its words.
+TEST(Elasticity, ACpuHasThreads) {
+    Point point = point_of({{"gemm", in_proportion}, {"copy", unchanged}, {"half", [](int n, double clock) {
+                                                                               return 50 + in_proportion(n, clock) / 2;
+                                                                           }}});
+    point.set("backend", "cpu");
+    const SmElasticity made = elasticity_of_point(point);
+    EXPECT_EQ(made.workers, Workers::threads);
+    const std::string text = render_terminal({"", {section_of(made)}}, 200);
+    for (const char* part :
+         {"Time against threads", "+2.0 % on 96 threads", "gemm slows down as threads are taken away",
+          "on 96 of 132 threads", "what every core has of its own",
+          "threads are not its bottleneck. DRAM, the last-level cache",
+          "threads are the bottleneck of a part of its time"})
+        EXPECT_THAT(text, HasSubstr(part));
+    for (const char* part : {"SM", "kernel recorded", "launches and gaps"}) EXPECT_THAT(text, Not(HasSubstr(part)));
+    for (SmCountRun& run : point.sm_scaling->runs) run.sm_clock_mhz = Quantity::unavailable("no cpufreq");
+    EXPECT_THAT(render_terminal({"", {section_of(elasticity_of_point(point))}}, 200),
+                HasSubstr("Their clock was not read"));
+    point.sm_scaling->runs.resize(1);
+    EXPECT_THAT(elasticity_of_point(point).unavailable, HasSubstr("fewer threads"));
+}
+
 TEST(Elasticity, TheSectionHasATableASentenceAnOpAndItsLimits) {
     const SmElasticity made = elasticity_of_point(point_of({{"gemm", in_proportion}, {"copy", unchanged}}));
     const std::string text = render_terminal({"", {section_of(made)}}, 200);

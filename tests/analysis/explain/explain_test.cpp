@@ -212,6 +212,23 @@ TEST(Answer, BeginsWithAnInterventionThatContradictsARoof) {
     for (const std::string& sentence : rigid.answer) EXPECT_THAT(sentence, testing::Not(HasSubstr("more SMs")));
 }
 
+/// What threads reach may be less than DRAM gives, so that neither their bytes nor the roof need be wrong.
+TEST(Answer, SaysOfACpuThatItsThreadsAskForTooLittle) {
+    Result result = known::result_of({{.us = 1000, .kernels = 0, .dram = 0.9, .unfused = 0.9, .counted = false}},
+                                     known::cpu_roofs());
+    ASSERT_EQ(explain(result, result.points[0]).verdicts.model.bound, Bound::bandwidth);
+    known::add_theft(result.points[0], 0, 0);
+    const Explanation unslowed = explain(result, result.points[0]);
+    EXPECT_THAT(unslowed.answer[0], HasSubstr("how many loads they have under way, and not DRAM"));
+    EXPECT_NE(unslowed.verdicts.model.bound, Bound::bandwidth);
+    known::add_theft(result.points[0], 1, 0);
+    EXPECT_TRUE(explain(result, result.points[0]).contradictions.empty());
+    EXPECT_EQ(explain(result, result.points[0]).verdicts.model.bound, Bound::bandwidth);
+    result.points[0].theft.reset();
+    known::add_sm_scaling(result.points[0], 1);
+    EXPECT_THAT(explain(result, result.points[0]).answer[0], HasSubstr("It slows down as threads are taken away"));
+}
+
 TEST(Answer, BeginsWithATheftThatContradictsBytes) {
     Result result = known::result_of({{.us = 100, .dram = 0.9, .unfused = 0.9}});
     known::add_theft(result.points[0], 0, 0);

@@ -175,6 +175,20 @@ INSTANTIATE_TEST_SUITE_P(
                          "suspect the device's name"}),
     [](const auto& instance) { return instance.param.name; });
 
+/// Half of its cores run at a higher clock than all of them.
+TEST(ImpossibleFigures, FewThreadsOfACpuMayBeFasterThanTheirPartOfItsRoof) {
+    Result result =
+        known::result_of({{.us = 1000, .kernels = 0, .compute = 0.95, .counted = false}}, known::cpu_roofs());
+    SmScaling& scaling = result.points[0].sm_scaling.emplace();
+    for (const int threads : {16, 8}) {
+        SmCountRun& run = scaling.runs.emplace_back();
+        run.multiprocessors = threads;
+        run.launches = 9;
+        run.step_us = run.step_low_us = run.step_high_us = {threads == 16 ? 1000.0 : 1600.0};
+    }
+    EXPECT_THAT(impossible_in(result), IsEmpty());
+}
+
 TEST(ImpossibleFigures, BytesThatWereNotCountedMayHaveBeenSpared) {
     Result result = known::result_of({Step{.us = 100, .unfused = 3, .counted = false}});
     EXPECT_THAT(impossible_in(result), IsEmpty()) << "a cache may have kept them";

@@ -285,5 +285,25 @@ TEST(Theft, TheSectionHasATableSentencesAndItsLimits) {
     EXPECT_THAT(render_terminal({"", {theft_section_of(none)}}, 100), HasSubstr("knows no green contexts"));
 }
 
+/// The same facts of a CPU, in its words: a thief there takes nothing of L2.
+TEST(Theft, ACpuHasThreadsAndCores) {
+    const auto of_cpu = [](const std::vector<std::pair<std::string, TimeWith>>& steps) {
+        Point point = robbed(steps, {.takes_l2 = false});
+        point.set("backend", "cpu");
+        return point;
+    };
+    Point point = of_cpu({{"gemm", of_sms}, {"residual", of_dram}});
+    BandwidthElasticity theft = theft_of(point);
+    EXPECT_EQ(theft.workers, Workers::threads);
+    EXPECT_EQ(theft.of_step(0)->dram.finding, does_not);
+    EXPECT_EQ(theft.of_step(1)->dram.finding, binds);
+    EXPECT_NEAR(theft.of_step(1)->dram.elasticity->value, 1, 1e-9);
+    const std::string text = render_terminal({"", {theft_section_of(std::move(theft))}}, 200);
+    for (const char* part : {"112 threads", "a thief on other cores", "every step timed", "evicts nothing",
+                             "residual: DRAM bandwidth is what binds", "gemm: DRAM bandwidth is not what binds"})
+        EXPECT_THAT(text, HasSubstr(part));
+    for (const char* part : {"SM", "L2"}) EXPECT_THAT(text, testing::Not(HasSubstr(part)));
+}
+
 }  // namespace
 }  // namespace kbench
