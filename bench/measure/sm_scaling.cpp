@@ -74,14 +74,14 @@ void measure_sm_scaling(const PartContext& at, Forward& forward) {
     const PhaseTimer timer(at.point, "sm_scaling");
     SmScaling& scaling = at.point.sm_scaling.emplace();
     const DividedBy& by = at.device.is_gpu() ? of_gpu : of_cpu;
+    if (at.device.info().threads == 1) {
+        scaling.unavailable = "one thread cannot be divided";
+        return;
+    }
     if (const double forward_s = at.point.end_to_end->latency.summary_ms.median * 1e-3; forward_s > seconds) {
         scaling.unavailable =
             fmt::format("one run takes {:.2g} s; those of more than {:.2g} s would take too long on {} of the {}",
                         forward_s, seconds, by.smallest, by.workers);
-        return;
-    }
-    if (at.device.info().threads == 1) {
-        scaling.unavailable = "one thread cannot be divided";
         return;
     }
     int count = 0;
