@@ -87,10 +87,11 @@ Roofs::Roofs(const MachineFile& machine) : Roofs(datasheet_ceilings(machine), ma
     origin_ = Origin::estimated;
 }
 
-Roofs::Roofs(const Result& result)
-    : Roofs(usable_ceilings(result), result.points.empty() ? "cuda" : result.points.front().backend()) {
+Roofs::Roofs(const Result& result) : Roofs(result, result.points.empty() ? "cuda" : result.points.front().backend()) {}
+
+Roofs::Roofs(const Result& result, std::string_view backend) : Roofs(usable_ceilings(result), backend) {
     if (!run_.ceilings.empty()) return;
-    if (const MachineFile* known = machine_of(result.environment, backend()))
+    if (const MachineFile* known = machine_of(result.environment, backend))
         *this = Roofs(scaled_to(*known, result.environment));
 }
 

@@ -43,6 +43,8 @@ class Roofs {
     /// From the measured ceilings of `result`; where it has none, from the datasheet of the machine that its
     /// environment names, if that is known.
     explicit Roofs(const Result& result);
+    /// The same for a result that has no points yet, on a machine of `backend`, cuda or cpu.
+    Roofs(const Result& result, std::string_view backend);
     /// What was measured on a machine of `backend`, cuda or cpu.
     Roofs(CeilingRun run, std::string_view backend);
     /// What a datasheet states.

@@ -263,7 +263,7 @@ SweepEnd run_points(const RunOptions& asked, Device& device, Profiler& profiler,
     one.configuration = result.configuration;
     one.ceilings = result.ceilings;
     const std::vector<std::string> of_all = result.warnings;
-    Sweep sweep(options, device, profiler, progress, Roofs(result));
+    Sweep sweep(options, device, profiler, progress, Roofs(result, name(device.kind())));
     const StopSignals signals;
     SweepEnd end;
     for (std::size_t i = 0; i < specs.size() && !end.early(); ++i) {

@@ -32,12 +32,13 @@ class OtherDevice final : public Device {
     std::function<void(std::size_t bytes)> before_allocate;  ///< may throw
     std::function<void()> before_call;                       ///< runs before whatever may fail; may throw
     std::optional<std::int64_t> all_memory;                  ///< all that there is, instead of the machine's
+    std::optional<DeviceInfo> told;                          ///< instead of the CPU's
     bool apart = false;                                      ///< the host cannot see its memory, as a GPU's
     std::function<std::unique_ptr<DeviceEvent>()> event;     ///< instead of the CPU's
     std::function<void(void* to, std::size_t bytes)> after_download;
     std::size_t largest_download = 0;
 
-    const DeviceInfo& info() const override { return cpu().info(); }
+    const DeviceInfo& info() const override { return told ? *told : cpu().info(); }
     void* allocate(std::size_t bytes) override {
         call();
         if (before_allocate) before_allocate(bytes);

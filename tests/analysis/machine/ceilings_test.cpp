@@ -127,6 +127,14 @@ TEST(Roofs, SkipWhatCouldNotBeMeasured) {
     EXPECT_EQ(Roofs(result).value("avx512_fp32"), std::nullopt);
 }
 
+TEST(Roofs, OfAResultWithoutPointsAreOfTheBackendThatIsNamed) {
+    Result result;
+    result.ceilings.ceilings = {ceiling("cpu_dram_read", 100), ceiling("dram_copy", 2000)};
+    EXPECT_EQ(named(Roofs(result, "cpu").bandwidth(Level::dram)), "cpu_dram_read");
+    EXPECT_EQ(named(Roofs(result, "cuda").bandwidth(Level::dram)), "dram_copy");
+    EXPECT_EQ(Roofs(result, "cpu").backend(), "cpu");
+}
+
 TEST(Roofs, OfAResultWithoutAnySayWhy) {
     Result result;
     result.points.emplace_back().set("backend", "cuda");
