@@ -1,10 +1,23 @@
-// Which work cannot run beside a thief.
+// Which work cannot run beside a thief, and which runs there are beside one that does nothing.
 #include "bench/measure/theft.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
+
+#include "bench/measure/parts.h"
+#include "bench/plan/provider.h"
+#include "kbench/error.h"
+#include "models/gpt2.h"
+#include "tests/bench/small_run.h"
 
 namespace kbench {
 namespace {
@@ -42,6 +55,125 @@ TEST(WhyNotBesideThief, IsNothingWhereBlocksWaitForNone) {
     weights.direction = Direction::wgrad;
     for (const StepResult& step : {product, by_step, unknown, in_waves, weights})
         EXPECT_EQ(why_not_beside_thief(std::vector{step}, 112), "");
+}
+
+/// Keeps what it was told, and takes what it is to take in no time at all.
+class PoliteThief final : public Thief {
+  public:
+    std::vector<std::pair<Taken, double>> starts;
+
+    void start(Taken what, double bytes_per_s) override { starts.emplace_back(what, bytes_per_s); }
+    bool is_running() override { return true; }
+    void stop() override {}
+    Count count() const override {
+        seconds_ += 1;
+        return {starts.back().second * seconds_, seconds_};
+    }
+
+  private:
+    mutable double seconds_ = 0;
+};
+
+/// Takes as long whatever is beside it.
+void spin() {
+    using Clock = std::chrono::steady_clock;
+    for (const auto end = Clock::now() + std::chrono::microseconds(50); Clock::now() < end;) {
+    }
+}
+
+Roofs roofs_of(std::string_view backend, std::initializer_list<const char*> bandwidths) {
+    CeilingRun run;
+    for (const char* name : bandwidths) {
+        Ceiling& ceiling = run.ceilings.emplace_back();
+        ceiling.name = name;
+        ceiling.value = Quantity::measured(1000);
+    }
+    return {run, backend};
+}
+
+/// What is taken in the runs beside a thief, in their order, such as "dram 0.3".
+std::vector<std::string> runs_beside(PoliteThief& thief, const Roofs& roofs,
+                                     const std::function<void(TheftSetup& setup)>& change) {
+    WorkOnPart work({{.group = "", .name = "work", .enqueue = spin}}, cpu());
+    TheftSetup setup{.work = work, .thief = thief, .multiprocessors = 112, .roofs = roofs, .seconds = 1e-3};
+    if (change) change(setup);
+    BandwidthTheft theft;
+    run_beside_thieves(setup, theft);
+    std::vector<std::string> taken;
+    for (const ThiefRun& beside : theft.runs) {
+        EXPECT_EQ(beside.multiprocessors, 112);
+        taken.push_back(fmt::format("{} {:.1f}", beside.takes, beside.share));
+    }
+    return taken;
+}
+
+using testing::ElementsAre;
+
+Roofs of_gpu() { return roofs_of("cuda", {"dram_read", "l2_read"}); }
+
+TEST(RunsBesideThieves, AreAllTenOfAGpuWhateverTheyTake) {
+    PoliteThief thief;
+    EXPECT_THAT(runs_beside(thief, of_gpu(), {}),
+                ElementsAre("nothing 0.0", "compute 0.0", "dram 0.3", "l2 0.3", "compute 0.0", "dram 0.1", "l2 0.1",
+                            "l2 0.2", "dram 0.2", "compute 0.0"));
+    EXPECT_EQ(thief.starts[2], std::pair(Taken::dram, 0.3 * 1000e9));
+}
+
+TEST(RunsBesideThieves, AreTheDecidingOnesOfLongWork) {
+    PoliteThief thief;
+    EXPECT_THAT(runs_beside(thief, of_gpu(), [](TheftSetup& setup) { setup.is_short = true; }),
+                ElementsAre("nothing 0.0", "compute 0.0", "dram 0.3", "l2 0.3", "compute 0.0"));
+}
+
+TEST(RunsBesideThieves, EndWithTheirTimeButNotBeforeOneBesideATheftOfDram) {
+    PoliteThief thief;
+    EXPECT_THAT(runs_beside(thief, of_gpu(), [](TheftSetup& setup) { setup.longest_s = 0; }),
+                ElementsAre("nothing 0.0", "compute 0.0", "dram 0.3"));
+}
+
+TEST(RunsBesideThieves, LeaveALevelWithoutARoofOut) {
+    PoliteThief thief;
+    EXPECT_THAT(
+        runs_beside(thief, roofs_of("cpu", {"cpu_dram_read"}), {}),
+        ElementsAre("nothing 0.0", "compute 0.0", "dram 0.3", "compute 0.0", "dram 0.1", "dram 0.2", "compute 0.0"));
+}
+
+/// What is said of a GPU of so many SMs, whose driver is asked for nothing before: of a point with these steps that
+/// takes so long.
+std::string refused(int multiprocessors, std::vector<StepResult> steps, double ms, const Roofs& roofs) {
+    OtherDevice gpu;
+    gpu.told = DeviceInfo{.kind = BackendKind::cuda, .gpu = GpuInfo{}};
+    gpu.told->gpu->multiprocessors = multiprocessors;
+    const Model model = make_gpt2(small_config(), 1, 8, AttentionKind::fused);
+    const auto providers = make_providers(BackendKind::cpu, {});
+    Plan plan(model, Precision::fp32, assign_steps(model, Precision::fp32, providers, {}, 1));
+    RunOptions options = small_run({});
+    options.theft_s = 0.01;
+    RandomWeights weights(1);
+    Point point;
+    point.end_to_end.emplace().latency.summary_ms.median = ms;
+    point.steps = std::move(steps);
+    std::vector<std::string> warnings;
+    const Wants wants{.options = options, .weights = weights, .verified = {}, .sample = {}, .roofs = roofs, .at = {}};
+    measure_theft({plan, gpu, cpu_profiler(), wants, point, warnings});
+    EXPECT_THAT(point.theft.value().runs, testing::IsEmpty());
+    return point.theft->unavailable;
+}
+
+TEST(TheftFromAGpu, IsRefusedBeforeAThiefIsMade) {
+    const Roofs roofs = roofs_of("cuda", {"dram_read"});
+    EXPECT_EQ(refused(132, {}, 120, roofs), "one run takes 0.12 s; those of more than 0.1 s may outlast the thief");
+    EXPECT_EQ(refused(132, {}, 20, {}),
+              "no roof of DRAM is known, of which a thief could take a share (kbench ceilings measures them)");
+    EXPECT_EQ(refused(6, {}, 20, roofs), "this GPU has too few SMs for a thief beside the work");
+    EXPECT_EQ(refused(132, {persistent_layer()}, 20, roofs),
+              "all 128 blocks of persistent_lstm<fp16> must run at once, and a thief leaves room for 112");
+}
+
+TEST(TheftFromAGpu, LeavesTheWorkWhatTheThiefDoesNotTake) {
+    EXPECT_EQ(multiprocessors_beside_thief(132), 112);
+    EXPECT_EQ(multiprocessors_beside_thief(108), 91);
+    EXPECT_THROW(multiprocessors_beside_thief(6), DeviceError);
 }
 
 }  // namespace
