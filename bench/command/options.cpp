@@ -178,7 +178,8 @@ const Option table[] = {
      [](RunRequest& r, const std::string& text) {
          r.format = word("--format", text, {"text", "json"});
      }},
-    {"--time-budget", "SECONDS", "7", "sampling of a point ends after this, converged or not",
+    {"--time-budget", "SECONDS", "7",
+     "sampling of a point ends after this, converged or not; on a CPU so do, after as long again, the forwards on fewer threads and beside a thief and the steps at larger sizes",
      [](RunRequest& r, const std::string& text) {
          r.run.sampler.time_budget_s = number<double>("--time-budget", text, 0.01, "a number of seconds");
          r.time_budget_given = true;
@@ -297,6 +298,7 @@ void resolve(RunRequest& request) {
     if (!request.run.dump_gradients.empty())
         check_can_write("--dump-gradients", request.run.dump_gradients, request.run.out);
     refuse_lost_dumps(request);
+    request.run.experiments_s = request.run.sampler.time_budget_s;
     if (request.latency_only) {
         if (request.run.counters.required)
             throw UsageError("--latency-only: reads no counters; leave out one of it and --counters or --metrics");

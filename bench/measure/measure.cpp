@@ -25,8 +25,11 @@ Measured measure(Plan& plan, Device& device, Profiler& profiler, const Wants& wa
     record_kernels(at, forward);
     if (wants.graph_clock) measure_graph_clock(at, forward);
     if (wants.sm_scaling) measure_sm_scaling(at, forward);
+    // A CPU's experiments share their time: those of single steps have what those that decide the bottleneck leave.
+    const bool decides_first = !device.is_gpu();
+    if (wants.theft && decides_first) measure_theft(at);
     if (wants.size_scaling) measure_size_scaling(at);
-    if (wants.theft) measure_theft(at);
+    if (wants.theft && !decides_first) measure_theft(at);
     if (wants.marginal) measure_marginal_costs(at, forward);
     if (wants.steps) account_for_steps(at);
     count(at);

@@ -61,6 +61,10 @@ void count(const PartContext& at);
 /// Reads the SMs' clock between the steps of graphs that are not timed. None on a CPU.
 void measure_graph_clock(const PartContext& at, Forward& forward);
 
+// experiment_time.cpp
+/// Seconds that PointOptions::experiments_s leaves the experiments which have not ended yet; infinite on a GPU.
+double experiments_left_s(const PartContext& at);
+
 // sm_scaling.cpp
 /// Whether work can be run on a part of the device: not where it is a part itself, nor where a GPU's records cannot be
 /// taken, of which the point says so already.

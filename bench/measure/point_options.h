@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "bench/measure/sampler.h"
 #include "bench/profile/counters.h"
@@ -18,6 +19,8 @@ struct PointOptions {
     double sm_scaling_s = 0.3;    ///< time for the forward on each number of SMs or threads, all among them; 0: none
     double size_scaling_s = 0.1;  ///< time for each distinct step at its own size and at larger ones; 0: none
     double theft_s = 0.15;        ///< time for the forward beside each thief, some ten of them; 0: none
+    /// On a CPU the last three together end after so long, whatever else they would measure.
+    double experiments_s = std::numeric_limits<double>::infinity();
     CounterRequest counters;
     int output_repeats = 4;  ///< further forwards whose outputs must have the bits of the first
     bool verify = true;

@@ -165,7 +165,7 @@ class SizedRuns {
 
 class SizeScalingOfPoint {
   public:
-    explicit SizeScalingOfPoint(const PartContext& at) : at_(at) {}
+    explicit SizeScalingOfPoint(const PartContext& at) : at_(at), longest_s_(experiments_left_s(at)) {}
 
     SizeScaling of(const AlikeSteps& alike) {
         const PlannedStep& planned = *alike.first;
@@ -177,6 +177,12 @@ class SizeScalingOfPoint {
             return scaling;
         }
         scaling.axis = larger->axis;
+        if (const double spent_s = seconds_since(start_); spent_s + expected_s(alike) > longest_s_) {
+            scaling.unavailable = fmt::format(
+                "it would take about {:.2g} s more, and steps at larger sizes have {:.2g} s of --time-budget together",
+                expected_s(alike), std::max(0.0, longest_s_));
+            return scaling;
+        }
         try {
             const std::size_t runs = runs_a_graph(alike.us);
             std::vector<SizedStep> sizes;
@@ -186,6 +192,7 @@ class SizeScalingOfPoint {
                 if (scaling.unavailable.empty()) break;
             }
             if (scaling.unavailable.empty()) scaling.times = times_of(planned, sizes, runs);
+            measured_flops_ += scaling.unavailable.empty() ? work_flops(planned.step) : 0;
         } catch (const Error& error) {
             at_.require_device();
             scaling.unavailable = error.what();
@@ -194,6 +201,13 @@ class SizeScalingOfPoint {
     }
 
   private:
+    /// How long it will take by those before, of which making and verifying takes most, which grows with the work.
+    double expected_s(const AlikeSteps& alike) const {
+        if (measured_flops_ <= 0) return at_.options().size_scaling_s;
+        return std::max(at_.options().size_scaling_s,
+                        seconds_since(start_) * work_flops(alike.first->step) / measured_flops_);
+    }
+
     static std::span<const Triple> triples_of(const Step& step) {
         if (step.head_op().time_steps() <= 1) return larger_triples;
         const std::optional<GrownStep> shortest = grown(step, quarter);
@@ -268,10 +282,11 @@ class SizeScalingOfPoint {
             preparing_s_ += took_s;
             if (i + 1 == sizes.size() || sizes[i + 1].factor == own_size) continue;
             const double next_s = took_s * sizes[i + 1].factor.value() / sizes[i].factor.value();
-            if (preparing_s_ + next_s > most_preparing_s)
+            const bool is_over = seconds_since(start_) + next_s > longest_s_;
+            if (is_over || preparing_s_ + next_s > most_preparing_s)
                 throw Unsupported(fmt::format(
                     "to verify it at {} times its size would take {:.2g} s more; a point's steps may take {:.2g} s together",
-                    sizes[i + 1].factor.value(), next_s, most_preparing_s));
+                    sizes[i + 1].factor.value(), next_s, is_over ? longest_s_ : most_preparing_s));
         }
         return all;
     }
@@ -313,7 +328,9 @@ class SizeScalingOfPoint {
     }
 
     const PartContext& at_;
-    double made_bytes_ = 0, preparing_s_ = 0;
+    double made_bytes_ = 0, preparing_s_ = 0, measured_flops_ = 0;
+    Clock::time_point start_ = Clock::now();
+    double longest_s_;  ///< all of it
     DeviceBuffer cache_;
 };
 

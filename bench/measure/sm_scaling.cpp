@@ -29,6 +29,8 @@ struct DividedBy {
     std::string_view workers, smallest;
 };
 constexpr DividedBy of_gpu{"SMs", "a quarter"}, of_cpu{"threads", "half"};
+/// A CPU's fewest launches take as long as so many forwards: three on all threads, four on 3/4 and on half of them.
+constexpr double forwards_on_threads = 17;
 
 /// Into which numbers, and how the forward is timed on one of them.
 struct Division {
@@ -82,6 +84,12 @@ void measure_sm_scaling(const PartContext& at, Forward& forward) {
         scaling.unavailable =
             fmt::format("one run takes {:.2g} s; those of more than {:.2g} s would take too long on {} of the {}",
                         forward_s, seconds, by.smallest, by.workers);
+        return;
+    }
+    if (const double least_s = forwards_on_threads * at.point.end_to_end->latency.summary_ms.median * 1e-3,
+        left_s = experiments_left_s(at);
+        least_s > left_s) {
+        scaling.unavailable = fmt::format("it would take {:.2g} s, and --time-budget leaves {:.2g} s", least_s, left_s);
         return;
     }
     int count = 0;

@@ -46,8 +46,10 @@ struct TheftTime {
 /// A run launches the work at least nine times, and takes up to 1.6 times as long beside a thief, which ends by itself
 /// after 8 s. All ten runs of a longer forward would take more than 5 s.
 constexpr TheftTime gpu_time{0.1, 0.04, std::numeric_limits<double>::infinity()};
-/// The runs that there must be launch it seven times. Their time is bounded, so that no other limit is needed.
+/// The runs that there must be launch it ten times and take up to 1.3 times as long. Their time is bounded, so that no
+/// other limit is needed.
 constexpr TheftTime cpu_time{0.35, std::numeric_limits<double>::infinity(), 3};
+constexpr double forwards_beside_thief = 13;
 
 const TheftTime& time_of(const Device& device) { return device.is_gpu() ? gpu_time : cpu_time; }
 
@@ -98,6 +100,9 @@ std::string why_not(const PartContext& at) {
                    : fmt::format(
                          "one run takes {:.2g} s; those of more than {:.2g} s would take more than {:.0f} s in all",
                          forward_s, longest_s, cpu_time.longest_s);
+    const double least_s = forwards_beside_thief * latency_s(at), left_s = experiments_left_s(at);
+    if (least_s > left_s)
+        return fmt::format("it would take {:.2g} s, and --time-budget leaves {:.2g} s", least_s, std::max(0.0, left_s));
     if (at.device.is_gpu() && roof_of(at.wants.roofs, Taken::dram) <= 0)  // a CPU's thief finds one itself
         return "no roof of DRAM is known, of which a thief could take a share (kbench ceilings measures them)";
     return "";
@@ -169,7 +174,7 @@ void measure_theft(const PartContext& at) {
                             .seconds = at.options().theft_s,
                             .alone_ms = latency_s(at) * 1e3,
                             .is_short = latency_s(at) > time_of(at.device).longest_in_full_s,
-                            .longest_s = time_of(at.device).longest_s,
+                            .longest_s = std::min(time_of(at.device).longest_s, experiments_left_s(at)),
                             .begin = [&](const std::string& text) { at.begin(text); }},
                            theft);
     } catch (const Error& error) {

@@ -206,6 +206,8 @@ TEST(Options, TheReferenceInDocsIsTheTable) {
 TEST(Options, QuickLowersTheBudgetUnlessOneIsGiven) {
     EXPECT_EQ(parse_run({"--model", "gpt2", "--quick"}).request.run.sampler.time_budget_s, 1);
     EXPECT_EQ(parse_run({"--model", "gpt2", "--quick", "--time-budget", "7"}).request.run.sampler.time_budget_s, 7);
+    EXPECT_EQ(parse_run({"--model", "gpt2"}).request.run.experiments_s, 7);
+    EXPECT_EQ(parse_run({"--model", "gpt2", "--time-budget", "2"}).request.run.experiments_s, 2);
 }
 
 TEST(Options, CountersAreRequiredOnlyWhenNamed) {

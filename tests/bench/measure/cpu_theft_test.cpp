@@ -5,7 +5,9 @@
 #include <omp.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <vector>
 
 #include "analysis/explain/elasticity.h"
@@ -59,11 +61,13 @@ void expect_times(const Run& run, std::size_t steps) {
 }
 
 /// A small model measured with all that takes threads and bandwidth away; `gb_per_s` is the roof of DRAM, 0 none.
-Point measured_without(double sm_scaling_s, double theft_s, double gb_per_s = 5) {
+Point measured_without(double sm_scaling_s, double theft_s, double gb_per_s = 5,
+                       const std::function<void(RunOptions& options)>& change = {}) {
     RunOptions options = small_run({});
     options.sm_scaling_s = sm_scaling_s;
     options.theft_s = theft_s;
     options.marginal_s = 0;
+    if (change) change(options);
     CeilingRun roofs;
     if (gb_per_s > 0) {
         Ceiling& dram = roofs.ceilings.emplace_back();
@@ -130,6 +134,38 @@ TEST(CpuTheft, TimesBesideAThiefAreOfThePointsStepsOrAreRefused) {
     ASSERT_TRUE(theft.model.has_value()) << theft.unavailable;
     EXPECT_THAT(theft.model->l2.effects, IsEmpty()) << "a CPU's thief takes no cache";
     EXPECT_EQ(theft.model->dram.effects.empty(), theft.model->dram.elasticity == std::nullopt);
+}
+
+TEST(CpuTheft, ExperimentsThatTakeLongerThanTheirTimeAreLeftOut) {
+    const auto change = [](RunOptions& options) {
+        options.size_scaling_s = 0.001;
+        options.experiments_s = 1e-6;
+    };
+    const Point point = measured_without(0.01, 0.02, 5, change);
+    if (cpu().info().threads > 1) {
+        EXPECT_THAT(point.sm_scaling->unavailable, HasSubstr("--time-budget leaves"));
+    }
+    EXPECT_THAT(point.theft->unavailable, HasSubstr("--time-budget leaves"));
+    ASSERT_FALSE(point.size_scaling.empty());
+    for (const SizeScaling& scaling : point.size_scaling) {
+        EXPECT_THAT(scaling.unavailable, testing::AnyOf(HasSubstr("of --time-budget"), HasSubstr("no size of")));
+        EXPECT_THAT(scaling.times, IsEmpty());
+    }
+}
+
+TEST(CpuTheft, StepsAtLargerSizesHaveTheTimeThatOthersLeave) {
+    const auto change = [](RunOptions& options) {
+        options.size_scaling_s = 0.001;
+        options.experiments_s = 0.3;
+    };
+    const auto seconds = [](const Point& point, const char* phase) {
+        const auto found = point.phase_seconds.find(phase);
+        return found == point.phase_seconds.end() ? 0 : found->second;
+    };
+    const Point point = measured_without(0, 0, 5, change);
+    EXPECT_GT(seconds(point, "size_scaling"), 0);
+    EXPECT_LT(seconds(point, "size_scaling"), 3) << "all but a step that had begun";
+    EXPECT_TRUE(std::ranges::any_of(point.size_scaling, [](const SizeScaling& s) { return !s.times.empty(); }));
 }
 
 /// A run whose roofs were contradicted has none.
