@@ -16,7 +16,7 @@
 namespace kbench {
 namespace {
 
-using Finding = CallProgress::Finding;
+using CallFinding = CallProgress::Finding;
 
 constexpr const char* gemm = "gemm m1n1k1 of h.0 by blas";
 
@@ -24,32 +24,32 @@ TEST(CallProgress, NamesACallThatDoesNotReturnLessAndLessOften) {
     CallProgress progress({.notice_s = 60});
     std::vector<double> noticed;
     for (int s = 0; s < 600; ++s)
-        if (progress.look({gemm, 7, false}, s) == Finding::slow_call) noticed.push_back(s);
+        if (progress.look({gemm, 7, false}, s) == CallFinding::slow_call) noticed.push_back(s);
     EXPECT_THAT(noticed, testing::ElementsAre(60, 120, 240, 480));
-    EXPECT_EQ(progress.look({gemm, 8, false}, 600), Finding::nothing) << "another call of the same step";
-    EXPECT_EQ(progress.look({gemm, 8, false}, 659), Finding::nothing);
-    EXPECT_EQ(progress.look({gemm, 8, false}, 660), Finding::slow_call);
+    EXPECT_EQ(progress.look({gemm, 8, false}, 600), CallFinding::nothing) << "another call of the same step";
+    EXPECT_EQ(progress.look({gemm, 8, false}, 659), CallFinding::nothing);
+    EXPECT_EQ(progress.look({gemm, 8, false}, 660), CallFinding::slow_call);
 }
 
 TEST(CallProgress, IsQuietBetweenCalls) {
     CallProgress progress({.notice_s = 60});
-    for (int s = 0; s < 600; ++s) EXPECT_EQ(progress.look({nullptr, 7, false}, s), Finding::nothing);
+    for (int s = 0; s < 600; ++s) EXPECT_EQ(progress.look({nullptr, 7, false}, s), CallFinding::nothing);
 }
 
 TEST(CallProgress, AfterASignalWhatDoesNotMoveIsStuck) {
     CallProgress progress({.notice_s = 60, .patience_s = 10});
-    EXPECT_EQ(progress.look({gemm, 7, false}, 0), Finding::nothing);
-    EXPECT_EQ(progress.look({gemm, 7, true}, 50), Finding::nothing) << "patience begins with the signal";
-    EXPECT_EQ(progress.look({gemm, 7, true}, 59), Finding::nothing);
-    EXPECT_EQ(progress.look({gemm, 7, true}, 60), Finding::stuck);
+    EXPECT_EQ(progress.look({gemm, 7, false}, 0), CallFinding::nothing);
+    EXPECT_EQ(progress.look({gemm, 7, true}, 50), CallFinding::nothing) << "patience begins with the signal";
+    EXPECT_EQ(progress.look({gemm, 7, true}, 59), CallFinding::nothing);
+    EXPECT_EQ(progress.look({gemm, 7, true}, 60), CallFinding::stuck);
 }
 
 TEST(CallProgress, AfterASignalCallsThatReturnGoOn) {
     CallProgress progress({.notice_s = 60, .patience_s = 10});
     for (int s = 0; s < 300; ++s)
-        EXPECT_EQ(progress.look({gemm, static_cast<std::uint64_t>(s / 9), true}, s), Finding::nothing) << s;
-    EXPECT_EQ(progress.look({nullptr, 34, true}, 301), Finding::nothing);
-    EXPECT_EQ(progress.look({nullptr, 34, true}, 311), Finding::stuck) << "nothing is computed any more";
+        EXPECT_EQ(progress.look({gemm, static_cast<std::uint64_t>(s / 9), true}, s), CallFinding::nothing) << s;
+    EXPECT_EQ(progress.look({nullptr, 34, true}, 301), CallFinding::nothing);
+    EXPECT_EQ(progress.look({nullptr, 34, true}, 311), CallFinding::stuck) << "nothing is computed any more";
 }
 
 constexpr WatchOptions quick{.look_s = 0.02, .notice_s = 0.1, .patience_s = 0.2};
