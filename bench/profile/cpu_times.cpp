@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "cpu/probe/probe.h"
+#include "cpu/probe/core_clock.h"
 
 namespace kbench {
 namespace {

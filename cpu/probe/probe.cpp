@@ -16,6 +16,7 @@
 #include "analysis/machine/ceilings.h"
 #include "analysis/machine/impossible_roofs.h"
 #include "cpu/probe/chains.h"
+#include "cpu/probe/core_clock.h"
 #include "cpu/probe/on_threads.h"
 #include "cpu/probe/streams.h"
 #include "cpu/threads.h"
@@ -199,26 +200,6 @@ class Probe {
 };
 
 }  // namespace
-
-double core_clock_mhz() {
-#if defined(__x86_64__)
-    constexpr int adds = 64, rounds = 2000;
-    double least_s = 1;
-    for (int attempt = 0; attempt < 3; ++attempt) {  // an interrupt can only make an attempt longer
-        std::uint64_t sum = 0;
-        const std::uint64_t one = 1;
-        const Clock::time_point start = Clock::now();
-        // Adds of two registers, because some CPUs fold additions of constants before they execute anything.
-        for (int round = 0; round < rounds; ++round)
-            asm volatile(".rept 64\n\tadd %1, %0\n\t.endr" : "+r"(sum) : "r"(one));
-        least_s = std::min(least_s, seconds_since(start));
-    }
-    const double mhz = adds * rounds / least_s * 1e-6;
-    return mhz > 400 && mhz < 8000 ? mhz : 0;
-#else
-    return 0;
-#endif
-}
 
 std::int64_t stream_bytes(std::int64_t cache_bytes, std::int64_t free_bytes) {
     constexpr std::int64_t least = 256'000'000, most = 4'000'000'000;

@@ -18,10 +18,6 @@ inline constexpr int probe_version = 2;
 /// `free_bytes` of memory. What the CPU cannot do is unavailable with its reason; datasheet values are left empty.
 std::vector<Ceiling> measure_ceilings(double seconds, std::int64_t free_bytes);
 
-/// The calling core's current clock, from the time of a chain of dependent adds, each of which takes one cycle on every
-/// x86-64 (Agner Fog, Instruction tables); 0 where the time is not plausible. Takes about 0.1 ms.
-double core_clock_mhz();
-
 /// Total bytes of a stream's three arrays. Each is four times the `cache_bytes` that it must not fit in; together they
 /// are at least 256 MB and at most 4 GB and a quarter of `free_bytes`.
 std::int64_t stream_bytes(std::int64_t cache_bytes, std::int64_t free_bytes);

@@ -12,6 +12,7 @@
 
 #include "analysis/machine/ceilings.h"
 #include "cpu/probe/chains.h"
+#include "cpu/probe/core_clock.h"
 #include "cpu/probe/on_threads.h"
 #include "cpu/probe/streams.h"
 
