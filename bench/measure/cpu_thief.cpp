@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -60,16 +61,25 @@ Roofs shared_roofs(const Roofs& roofs, const std::vector<int>& cpus) {
     return {run, name(BackendKind::cpu)};
 }
 
+CoreSplit split_of(const DeviceInfo& info) {
+    return split_for_thief({.threads = info.threads,
+                            .cores = info.cores,
+                            .sockets = cpu::cpu_info().sockets,
+                            .pinned = info.pinned,
+                            .quota = info.cpu_quota});
+}
+
 }  // namespace
+
+std::string why_no_thief(const Device& device) {
+    const CoreSplit split = split_of(device.info());
+    return split.refused ? fmt::format("no thief beside the work: {}", text_of(*split.refused)) : "";
+}
 
 DeviceWithThief share_cpu_with_thief(Device& device, const Roofs& roofs) {
     const DeviceInfo& info = device.info();
-    const CoreSplit split = split_for_thief({.threads = info.threads,
-                                             .cores = info.cores,
-                                             .sockets = cpu::cpu_info().sockets,
-                                             .pinned = info.pinned,
-                                             .quota = info.cpu_quota});
-    if (split.refused) throw DeviceError(fmt::format("no thief beside the work: {}", text_of(*split.refused)));
+    if (const std::string why = why_no_thief(device); !why.empty()) throw DeviceError(why);
+    const CoreSplit split = split_of(info);
     const std::vector<int> of_thief(info.cpus.begin() + info.cores - split.thief, info.cpus.begin() + info.cores);
     std::vector<int> of_both(info.cpus.begin(), info.cpus.begin() + split.work);
     of_both.insert(of_both.end(), of_thief.begin(), of_thief.end());

@@ -26,9 +26,11 @@ SmCountRun run_of(int multiprocessors, const RangeTimes& times) {
 
 /// By what a device is divided, and the smallest part of that.
 struct DividedBy {
-    std::string_view workers, smallest;
+    std::string_view one, workers, smallest;
+
+    std::string_view of(int count) const { return count == 1 ? one : workers; }
 };
-constexpr DividedBy of_gpu{"SMs", "a quarter"}, of_cpu{"threads", "half"};
+constexpr DividedBy of_gpu{"SM", "SMs", "a quarter"}, of_cpu{"thread", "threads", "half"};
 /// A CPU's fewest launches take as long as so many forwards: three on all threads, four on 3/4 and on half of them.
 constexpr double forwards_on_threads = 17;
 
@@ -97,14 +99,14 @@ void measure_sm_scaling(const PartContext& at, Forward& forward) {
         const Division division = at.device.is_gpu() ? by_sms(at, forward) : by_threads(at, forward);
         for (const int next : division.counts) {
             count = next;
-            at.begin(fmt::format("on {} {}", count, by.workers));
+            at.begin(fmt::format("on {} {}", count, by.of(count)));
             scaling.runs.push_back(run_of(count, division.times(count)));
         }
     } catch (const Error& error) {
         at.require_device();
         if (scaling.runs.size() < 2) {  // one has nothing to be compared with
             scaling.runs.clear();
-            scaling.unavailable = fmt::format("on {} {}: {}", count, by.workers, error.what());
+            scaling.unavailable = fmt::format("on {} {}: {}", count, by.of(count), error.what());
         } else {
             at.warn(fmt::format("time against {0} ends at {1} {0}; on {2}: {3}", by.workers,
                                 scaling.runs.back().multiprocessors, count, error.what()));

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 
+#include "bench/measure/cpu_thief.h"
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
 #include "kbench/error.h"
@@ -90,8 +91,10 @@ ThiefRun run_beside(const TheftSetup& setup, const WantedRun& wanted, double roo
 
 double latency_s(const PartContext& at) { return at.point.end_to_end->latency.summary_ms.median * 1e-3; }
 
-/// Why it is not to be measured; empty where it is.
+/// Why it is not to be measured; empty where it is. What no option of time changes comes first.
 std::string why_not(const PartContext& at) {
+    if (!at.device.is_gpu())
+        if (std::string why = why_no_thief(at.device); !why.empty()) return why;
     const double longest_s = time_of(at.device).longest_forward_s;
     if (const double forward_s = latency_s(at); forward_s > longest_s)
         return at.device.is_gpu()

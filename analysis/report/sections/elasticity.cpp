@@ -48,9 +48,11 @@ std::string clocks_text(const SmElasticity& elasticity) {
     std::string text;
     for (std::size_t i = 0; i < elasticity.clock_ratios.size(); ++i) {
         const double ratio = elasticity.clock_ratios[i];
+        const int count = elasticity.model->effects[i].multiprocessors;
         text += i == 0 ? "" : i + 1 == elasticity.clock_ratios.size() ? " and " : ", ";
-        text += fmt::format("{} on {} {}", ratio > 0 ? fmt::format("{:+.1f} %", 100 * (ratio - 1)) : "unknown",
-                            elasticity.model->effects[i].multiprocessors, name(elasticity.workers));
+        text +=
+            fmt::format("{} on {} {}", ratio > 0 ? fmt::format("{:+.1f} %", 100 * (ratio - 1)) : "unknown", count,
+                        count == 1 ? worker_texts[static_cast<int>(elasticity.workers)].one : name(elasticity.workers));
     }
     return text;
 }

@@ -235,6 +235,11 @@ TEST(Elasticity, ACpuHasThreads) {
           "threads are the bottleneck of a part of its time"})
         EXPECT_THAT(text, HasSubstr(part));
     for (const char* part : {"SM", "kernel recorded", "launches and gaps"}) EXPECT_THAT(text, Not(HasSubstr(part)));
+    Point of_two = point;
+    of_two.sm_scaling->runs.resize(2);
+    of_two.sm_scaling->runs[0].multiprocessors = 2;
+    of_two.sm_scaling->runs[1].multiprocessors = 1;
+    EXPECT_THAT(render_terminal({"", {section_of(elasticity_of_point(of_two))}}, 200), HasSubstr("% on 1 thread,"));
     for (SmCountRun& run : point.sm_scaling->runs) run.sm_clock_mhz = Quantity::unavailable("no cpufreq");
     EXPECT_THAT(render_terminal({"", {section_of(elasticity_of_point(point))}}, 200), HasSubstr("Their clock was not"));
     point.sm_scaling->runs.resize(1);
