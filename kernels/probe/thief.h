@@ -12,8 +12,8 @@ namespace kbench::cuda::probe {
 /// buffer far larger than L2. l2: reads of one that stays there. Both past L1.
 enum class Theft { nothing, compute, dram, l2 };
 
-/// A block has an SM to itself, by its registers and by its shared memory: no other work finds room beside it. Work on
-/// SMs of two green contexts took turns in time on an H100 (driver 580), 38 % of it each, and so cannot show what
+/// A block has an SM to itself, by its registers or else by its shared memory: no other work finds room beside it. Work
+/// on SMs of two green contexts took turns in time on an H100 (driver 580), 38 % of it each, and so cannot show what
 /// bandwidth does. A block has 128 KiB in flight, with which an SM takes 64 GB/s even where a load waits for 2 us.
 inline constexpr int thief_threads = 1024;
 inline constexpr int thief_loads = 8;  ///< 16-byte loads of a thread in flight

@@ -2,6 +2,7 @@
 
 #include "kbench/error.h"
 #include "kernels/check.h"
+#include "kernels/probe/device.cuh"
 
 namespace kbench::cuda::known {
 namespace {
@@ -69,6 +70,43 @@ __global__ __launch_bounds__(unit_threads) void dependent_spins_kernel(long long
     }
     // The last block to leave knows that none still watches the counter.
     if (threadIdx.x == 0 && atomicAdd(arrivals + 1, 1u) == gridDim.x - 1) arrivals[0] = arrivals[1] = 0;
+}
+
+constexpr unsigned l2_chunks_at_once = 2;
+
+__global__ __launch_bounds__(l2_threads, 1) void read_l2_kernel(const uint4* data, unsigned chunks_of_data,
+                                                                unsigned chunks, std::uint32_t* taken,
+                                                                std::uint32_t* sums) {
+    __shared__ unsigned next[2];
+    if (threadIdx.x == 0) next[0] = atomicAdd(taken, l2_chunks_at_once);
+    __syncthreads();
+    std::uint32_t sum = 0;
+    uint4 v[l2_loads] = {};
+    unsigned chunk = next[0];
+    for (int turn = 1; chunk < chunks; ++turn) {
+        unsigned ahead = 0;
+        if (threadIdx.x == 0) ahead = atomicAdd(taken, l2_chunks_at_once);
+#pragma unroll 1
+        for (unsigned i = 0; i < l2_chunks_at_once; ++i) {
+            const uint4* mine =
+                data + std::size_t{(chunk + i) % chunks_of_data} * (l2_threads * l2_loads) + threadIdx.x;
+#pragma unroll
+            for (int load = 0; load < l2_loads; ++load) {
+                sum += probe::total(v[load]);
+                v[load] = probe::load_l2(mine + load * l2_threads);
+            }
+        }
+        if (threadIdx.x == 0) next[turn % 2] = ahead;
+        __syncthreads();
+        chunk = next[turn % 2];
+    }
+    if (threadIdx.x == 0) {
+        __threadfence();
+        if (atomicAdd(taken + 1, 1) == gridDim.x - 1) taken[0] = taken[1] = 0;  // none asks for more
+    }
+#pragma unroll
+    for (int load = 0; load < l2_loads; ++load) sum += probe::total(v[load]);
+    probe::add_block_sum<l2_threads>(sum, sums);
 }
 
 __global__ void make_chase_kernel(std::uint32_t* chain, std::uint32_t nodes) {
@@ -304,6 +342,14 @@ void red_adds(std::uint32_t* words, std::int64_t bytes, int blocks, int steps, c
     red_adds_kernel<<<static_cast<unsigned>(blocks), unit_threads, 0, stream>>>(
         words, static_cast<unsigned>(bytes / red_bytes), steps);
     KBENCH_CUDA_LAUNCHED("red_adds_kernel");
+}
+
+void read_l2_always(const void* data, std::int64_t bytes, int blocks, int chunks, std::uint32_t* taken,
+                    std::uint32_t* sums, cudaStream_t stream) {
+    read_l2_kernel<<<static_cast<unsigned>(blocks), l2_threads, 0, stream>>>(
+        static_cast<const uint4*>(data), static_cast<unsigned>(bytes / l2_chunk_bytes), static_cast<unsigned>(chunks),
+        taken, sums);
+    KBENCH_CUDA_LAUNCHED("read_l2_kernel");
 }
 
 void make_chase(std::uint32_t* chain, std::uint32_t nodes, cudaStream_t stream) {

@@ -15,7 +15,6 @@
 #include "bench/device/multiprocessors.h"
 #include "bench/measure/theft.h"
 #include "kbench/error.h"
-#include "kernels/probe/cache.h"
 #include "kernels/probe/fma.h"
 #include "kernels/probe/memory.h"
 #include "kernels/spin.h"
@@ -174,18 +173,19 @@ TEST_F(GpuTheft, ACopyIsBoundByDramAlone) {
 }
 
 TEST_F(GpuTheft, ReadsThatStayInL2AreBoundByL2Alone) {
-    const std::int64_t bytes =
-        device_->info().gpu->l2_bytes / 4 / cuda::probe::memory_chunk_bytes * cuda::probe::memory_chunk_bytes;
+    using cuda::known::l2_chunk_bytes;
+    const std::int64_t bytes = device_->info().gpu->l2_bytes / 16 / l2_chunk_bytes * l2_chunk_bytes;
     const DeviceBuffer data(*device_, static_cast<std::size_t>(bytes)), sums(*device_, cuda::probe::memory_sums * 4);
+    const DeviceBuffer taken(*device_, 2 * sizeof(std::uint32_t));
     device_->fill(data.data(), 0x3f, data.bytes());
-    device_->fill(sums.data(), 0, sums.bytes());
+    for (const DeviceBuffer* zero : {&sums, &taken}) device_->fill(zero->data(), 0, zero->bytes());
     device_->synchronize();
-    const int blocks = 4 * count_;
-    const BandwidthElasticity theft =
-        measured({{"l2", [&](cudaStream_t stream) {
-                       cuda::probe::read_l2(data.data(), bytes, 4, blocks, 500,
-                                            reinterpret_cast<std::uint32_t*>(sums.data()), nullptr, stream);
-                   }}});
+    const int sms = count_;
+    const auto words = [](const DeviceBuffer& buffer) { return reinterpret_cast<std::uint32_t*>(buffer.data()); };
+    const BandwidthElasticity theft = measured({{"l2", [&](cudaStream_t stream) {
+                                                     cuda::known::read_l2_always(data.data(), bytes, sms, 300 * sms,
+                                                                                 words(taken), words(sums), stream);
+                                                 }}});
     ASSERT_EQ(theft.unavailable, "");
     EXPECT_EQ(theft.steps.at(0).l2.finding, BandwidthFinding::binds) << account(theft);
     EXPECT_NE(theft.steps[0].dram.finding, BandwidthFinding::binds) << account(theft);

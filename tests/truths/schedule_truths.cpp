@@ -144,7 +144,7 @@ Planted known_gap(const Planter& at, const Drawn& drawn) {
          [](const KnownResult& known) -> std::optional<double> {
              return known.explained.causes.whole.lines[Cause::gaps].value;
          }}};
-    planted.budget = at.budget();
+    planted.budget = at.settled_budget();  // twenty runs of it may be too few independent ones
     planted.budget.counters = {.sets = {}, .metrics = {}};
     return planted;
 }

@@ -55,15 +55,16 @@ Planted theft_from_copy(const Planter& at, const Drawn& drawn) {
 }
 
 Planted theft_from_l2(const Planter& at, const Drawn& drawn) {
-    constexpr int loads = 4;
-    const auto steps = static_cast<int>(drawn["steps"]);
-    const Memory data = at.allocate_random(at.gpu().l2_bytes / 4), sums = at.allocate(cuda::probe::memory_sums * 4);
+    const auto chunks = static_cast<int>(drawn["chunks"]);
+    const std::int64_t bytes = at.gpu().l2_bytes / 16 / cuda::known::l2_chunk_bytes * cuda::known::l2_chunk_bytes;
+    const Memory data = at.allocate_random(bytes), sums = at.allocate(cuda::probe::memory_sums * 4),
+                 taken = at.allocate(2 * sizeof(std::uint32_t));
     const PartWork read = [=](int sms, cudaStream_t stream) {
-        cuda::probe::read_l2(data->data(), static_cast<std::int64_t>(data->bytes()), loads, blocks_an_sm * sms, steps,
-                             as<std::uint32_t>(sums), nullptr, stream);
+        cuda::known::read_l2_always(data->data(), bytes, sms, chunks * sms, as<std::uint32_t>(taken),
+                                    as<std::uint32_t>(sums), stream);
     };
     Planted planted =
-        beside_thieves(at, "reads of a quarter of L2 beside a thief", step_on_parts(at, "l2", 0, 0, read), 0, 1);
+        beside_thieves(at, "reads of a part of L2 beside a thief", step_on_parts(at, "l2", 0, 0, read), 0, 1);
     planted.right = {{Bound::bandwidth, {"L2"}}};
     return planted;
 }
@@ -132,7 +133,7 @@ std::vector<Truth> theft_truths() {
     constexpr BackendKind cuda = BackendKind::cuda;
     return {
         {"theft-from-copy", cuda, {{"MiB", 1024, 2048, 32}}, theft_from_copy},
-        {"theft-from-l2", cuda, {{"steps", 500, 1000}}, theft_from_l2},
+        {"theft-from-l2", cuda, {{"chunks", 200, 400}}, theft_from_l2},
         {"theft-from-ffma", cuda, {{"iterations", 500, 1500}}, theft_from_ffma},
         {"theft-from-chase", cuda, {{"loads", 400, 800}}, theft_from_chase},
         {"theft-from-shared-memory", cuda, {{"passes", 2000, 5000}}, theft_from_shared_memory},

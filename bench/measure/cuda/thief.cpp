@@ -40,8 +40,9 @@ struct Control {
     unsigned stop = 0;
 };
 
-/// A part of L2 that leaves the work beside it most of its own data.
-constexpr std::int64_t part_of_l2 = 8;
+/// So small a part of L2 leaves the work beside it its own data, and is read again so soon that what streams through L2
+/// meanwhile does not push it out.
+constexpr std::int64_t part_of_l2 = 32;
 /// Multiples of L2 that a buffer has which never stays there.
 constexpr std::int64_t times_l2 = 8;
 
