@@ -68,8 +68,8 @@ std::string change_of(Cause cause, const ChangeGrounds& grounds) {
     const auto* found = std::ranges::find_if(changes, holds);
     if (found == std::end(changes)) return "";
     if (cause == Cause::fixed && has_long_activation(grounds) && grounds.facts.on_gpu)
-        return fmt::format("{}: {} costs {} us of each", found->text, activation_of(*grounds.facts.step),
-                           significant(grounds.activation_us, 2));
+        return fmt::format("{}: with {} it is {} us longer than that of other products", found->text,
+                           activation_of(*grounds.facts.step), significant(grounds.activation_us, 2));
     return std::string(found->text);
 }
 

@@ -34,6 +34,8 @@ struct CauseLines {
 struct StepCauses {
     double time_us = 0;  ///< that time; 0: the step was not timed
     CauseLines lines;
+    /// The same times at the clock of the run, so that the clock has no line: what a bottleneck is judged by.
+    CauseLines at_run_clock;
     std::array<std::string, cause_count> changes;  ///< what would give a line back; empty where the line is
     std::string roof;                              ///< the useful work's, as RoofTime::name(); empty without one
     bool is_at_memory = false;                     ///< and it is a memory's

@@ -18,12 +18,12 @@ namespace kbench {
 namespace {
 
 constexpr std::array<CauseInfo, cause_count> cause_infos{{
-    {"useful work", "the work that the model asks for, at its roof and at the clock of that roof",
+    {"useful work", "the work that the model asks for, at its roof and at the highest clock",
      "FLOPs of the cost model or counted bytes, over the measured roof"},
-    {"clock", "the same work at the clock of the run, where that is below the roof's (power, heat)",
-     "the SM's clock in the graph, or NVML's, against that of the roof"},
+    {"clock", "what all that follows the SMs' clock loses where it is below the highest (power, heat)",
+     "the SM's clock in the graph, or NVML's, against the highest at which a roof was measured"},
     {"main loop", "what grows with the size of the work and is not at its roof",
-     "the slope of time against size, less the lines of useful work, clock, extra work and dependency"},
+     "the slope of time against size, less the lines of useful work, extra work and dependency"},
     {"fixed time", "what a kernel takes whatever its size: start, fill, exposed epilogue, drain",
      "the time at size zero of the line through times at several sizes, less the gaps"},
     {"uneven waves", "SMs that have no work left while others still work, as in a last wave",
@@ -78,7 +78,7 @@ class StepCauseFinder {
         const Interval kernels = kernels_us();
         const Interval whole = plus(kernels, Interval::exactly(step_.gaps_us()));
         causes.time_us = whole.value;
-        CauseLines& lines = causes.lines;
+        CauseLines& lines = causes.at_run_clock;
         lines[Cause::gaps] = Interval::exactly(step_.gaps_us());
         // Without a roof of its unit, what is useful of its time is not known, and neither is what its main loop loses.
         const bool is_useful_known = roof_times_.compute_known;
@@ -95,14 +95,15 @@ class StepCauseFinder {
             const Interval even{1 - uneven.value, 1 - uneven.high, 1 - uneven.low};
             lines[Cause::fixed] = times(at_least_zero(minus(parts.fixed_us, lines[Cause::gaps])), even);
             Interval loop = times(parts.slope_us, even);
-            for (const Cause cause : {Cause::useful, Cause::clock, Cause::extra, Cause::dependency})
-                loop = minus(loop, lines[cause]);
+            for (const Cause cause : {Cause::useful, Cause::extra, Cause::dependency}) loop = minus(loop, lines[cause]);
             if (is_useful_known) lines[Cause::main_loop] = at_least_zero(loop);
         }
         Interval left = whole;
         for (std::size_t i = 0; i + 1 < cause_count; ++i) left = minus(left, lines.us[i]);
         lines[Cause::unexplained] = left;
         causes.misfit_us = std::max(std::abs(left.value), misfit_us);
+        causes.lines = lines;
+        take_out_clock(causes.lines, roof);
         return causes;
     }
 
@@ -129,7 +130,7 @@ class StepCauseFinder {
         return {recorded - added, recorded - std::max(0.0, added), recorded - std::min(0.0, added)};
     }
 
-    /// Useful work, clock and extra work at the roof that takes longest.
+    /// Useful and extra work at the roof that takes longest, at the clock of the run.
     const RoofTime* add_work(StepCauses& causes) {
         fastest_ = roof_times_at_fastest(step_, roofs_, step_.own_clock_mhz);
         if (fastest_.empty() || fastest_.front().us <= 0) return nullptr;
@@ -142,16 +143,34 @@ class StepCauseFinder {
         const double useful = roof.work + std::min(0.0, roof.extra_work), extra = std::max(0.0, roof.extra_work);
         const Interval one_us = scaled(quotient({1, 1 - count, 1 + count}, per_s), 1e6);
         const Interval slower = slower_by_clock(roof, step_);
-        // A clock above the roof's makes the useful work shorter; it is no line of its own.
-        const double faster = std::min(1.0, slower.value);
-        CauseLines& lines = causes.lines;
-        lines[Cause::useful] = scaled(one_us, useful * faster);
-        lines[Cause::clock] =
-            times(scaled(one_us, useful), at_least_zero({slower.value - 1, slower.low - 1, slower.high - 1}));
+        CauseLines& lines = causes.at_run_clock;
+        lines[Cause::useful] = times(scaled(one_us, useful), slower);
         lines[Cause::extra] = times(scaled(one_us, extra), slower);
         causes.roof = roof.name();
         causes.is_at_memory = roof.is_memory();
         return &roof;
+    }
+
+    /// Whether what stands around the work at `roof` follows the SMs' clock. What waits for a memory does not; around
+    /// the reads of a product, as of attention, most does. Null: no roof is known.
+    bool others_follow_clock(const RoofTime* roof) const {
+        return roof != nullptr && (is_on_chip(*roof) || step_.step->matrix_flops > 0);
+    }
+
+    /// A line of its own for what the others lose to a clock below the highest.
+    void take_out_clock(CauseLines& lines, const RoofTime* roof) const {
+        const double highest = roofs_.highest_clock_mhz();
+        const Interval& own = step_.own_clock_mhz;
+        if (highest <= 0 || own.low <= 0) return;
+        const Interval lost = at_least_zero({1 - own.value / highest, 1 - own.high / highest, 1 - own.low / highest});
+        const auto take = [&](Cause cause) {
+            lines[Cause::clock] += times(lines[cause], lost);
+            lines[cause] = scaled(lines[cause], 1 - lost.value);
+        };
+        if (roof != nullptr && is_on_chip(*roof))
+            for (const Cause cause : {Cause::useful, Cause::extra}) take(cause);
+        if (others_follow_clock(roof))
+            for (const Cause cause : {Cause::main_loop, Cause::fixed, Cause::uneven, Cause::dependency}) take(cause);
     }
 
     /// A part of the kernels' time; 0 where it was not counted.
@@ -199,11 +218,12 @@ void add(CauseGroup& group, const StepCauses& step) {
     ++group.steps;
     group.time_us += step.time_us;
     group.lines += step.lines;
+    group.at_run_clock += step.at_run_clock;
     group.misfit_us += step.misfit_us;
     if (!step.no_fit.empty()) group.unfitted_us += step.time_us;
-    Interval at_roof;
-    for (const Cause cause : {Cause::useful, Cause::clock, Cause::extra}) at_roof += step.lines[cause];
-    if (!step.roof.empty()) add_part(group.at_roofs, step.roof, at_roof, step.is_at_memory);
+    if (!step.roof.empty())
+        add_part(group.at_roofs, step.roof, plus(step.at_run_clock[Cause::useful], step.at_run_clock[Cause::extra]),
+                 step.is_at_memory);
     for (std::size_t i = 0; i < cause_count; ++i)
         if (!step.changes[i].empty()) add_part(group.changes[i], step.changes[i], step.lines.us[i]);
 }
@@ -293,6 +313,7 @@ Causes find_causes(const PointFacts& facts, std::span<const StepRoofTimes> roof_
     // Drift and the residual of the records: what the steps do not add up to.
     const double beyond_us = facts.end_to_end_us - result.whole.time_us;
     result.whole.lines[Cause::unexplained] += Interval::exactly(beyond_us);
+    result.whole.at_run_clock[Cause::unexplained] += Interval::exactly(beyond_us);
     result.whole.time_us = facts.end_to_end_us;
     result.whole.misfit_us += std::abs(facts.drift_us) + std::abs(beyond_us - facts.drift_us);
     return result;

@@ -29,12 +29,12 @@ struct CausePart {
 /// Steps summed: one op kind, one layer of all blocks, or the whole.
 struct CauseGroup {
     std::string name;
-    std::size_t steps = 0;  ///< that were timed
-    double time_us = 0;     ///< what the lines add up to
-    CauseLines lines;
+    std::size_t steps = 0;           ///< that were timed
+    double time_us = 0;              ///< what the lines add up to
+    CauseLines lines, at_run_clock;  ///< as of StepCauses
     /// The changes that give a line back, the one that gives most first; each with its part of the line.
     std::array<std::vector<CausePart>, cause_count> changes;
-    std::vector<CausePart> at_roofs;  ///< useful work, clock and extra work by roof, longest first
+    std::vector<CausePart> at_roofs;  ///< useful and extra work by roof, at the run's clock; longest first
     double unfitted_us = 0;           ///< time of steps whose fixed time is not known
     /// What is not explained of each step, without its sign, and of the whole drift and residual: signs cannot cancel.
     double misfit_us = 0;

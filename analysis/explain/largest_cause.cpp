@@ -65,21 +65,23 @@ std::optional<LargestCause> largest_of(std::vector<Candidate> candidates, const 
 std::optional<LargestCause> largest_cause(const StepCauses& step, const UnitActivity& units,
                                           const CycleAccount& cycles) {
     if (step.time_us <= 0 || !step.no_fit.empty()) return std::nullopt;
-    std::vector<Candidate> candidates{main_loop(step.lines[Cause::main_loop], units, cycles)};
+    const CauseLines& lines = step.at_run_clock;
+    std::vector<Candidate> candidates{main_loop(lines[Cause::main_loop], units, cycles)};
     if (!step.roof.empty()) {
-        Interval work;
-        for (const Cause cause : {Cause::useful, Cause::clock, Cause::extra}) work += step.lines[cause];
+        Interval work = lines[Cause::useful];
+        work += lines[Cause::extra];
         candidates.push_back({step.is_at_memory ? Bound::bandwidth : Bound::compute, step.roof, work});
     }
-    return largest_of(std::move(candidates), step.lines);
+    return largest_of(std::move(candidates), lines);
 }
 
 std::optional<LargestCause> largest_cause(const CauseGroup& group) {
     if (group.time_us <= 0 || group.unfitted_us > most_unfitted * group.time_us) return std::nullopt;
-    std::vector<Candidate> candidates{{Bound::latency, std::string(main_loop_level), group.lines[Cause::main_loop]}};
+    std::vector<Candidate> candidates{
+        {Bound::latency, std::string(main_loop_level), group.at_run_clock[Cause::main_loop]}};
     for (const CausePart& roof : group.at_roofs)
         candidates.push_back({roof.is_at_memory ? Bound::bandwidth : Bound::compute, roof.name, roof.us});
-    return largest_of(std::move(candidates), group.lines);
+    return largest_of(std::move(candidates), group.at_run_clock);
 }
 
 }  // namespace kbench

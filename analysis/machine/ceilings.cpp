@@ -118,6 +118,12 @@ std::optional<Roof> Roofs::plain(Precision precision) const { return best(plain_
 
 std::optional<Roof> Roofs::roof(std::string_view ceiling) const { return best({&ceiling, 1}); }
 
+double Roofs::highest_clock_mhz() const {
+    double highest = 0;
+    for (const Ceiling& ceiling : run_.ceilings) highest = std::max(highest, ceiling.clock_mhz);
+    return highest;
+}
+
 std::optional<double> Roofs::value(std::string_view name) const {
     const auto found = std::ranges::find(run_.ceilings, name, &Ceiling::name);
     return found == run_.ceilings.end() ? std::nullopt : found->value.value;

@@ -72,6 +72,9 @@ class Roofs {
     std::optional<double> latency_us(std::string_view ceiling) const;
     /// One ceiling's value in its unit.
     std::optional<double> value(std::string_view ceiling) const;
+    /// The highest SM clock of any measurement: probes of tensor cores may have met the power limit, those of one other
+    /// unit do not. 0: none is known.
+    double highest_clock_mhz() const;
 
   private:
     std::optional<Roof> best(std::span<const std::string_view> names) const;

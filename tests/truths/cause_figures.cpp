@@ -14,7 +14,7 @@ std::optional<double> sum_us(const KnownResult& known, const std::vector<Cause>&
     const StepCauses& step = known.explained.causes.steps.front();
     if (step.time_us <= 0 || !step.no_fit.empty()) return std::nullopt;
     double us = 0;
-    for (const Cause cause : causes) us += step.lines[cause].value;
+    for (const Cause cause : causes) us += step.at_run_clock[cause].value;
     return us;
 }
 
@@ -54,7 +54,7 @@ std::vector<PlantedFigure> cause_figures(const std::vector<PlantedLines>& lines)
     };
     for (const PlantedLines& one : lines) figures.push_back(planted_figure(one));
     for (std::size_t i = 0; i < cause_count; ++i)
-        if (!is_planted(cause_at(i))) figures.push_back(absent_figure(cause_at(i)));
+        if (cause_at(i) != Cause::clock && !is_planted(cause_at(i))) figures.push_back(absent_figure(cause_at(i)));
     return figures;
 }
 

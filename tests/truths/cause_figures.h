@@ -18,8 +18,8 @@ struct PlantedLines {
     double planted;  ///< cycles of the SM's clock for a GPU's work, microseconds for a CPU's
 };
 
-/// Holds for the first step: each of `lines`, within cause_tolerance of what was planted, and every other line, of
-/// which nothing was planted, within figure_tolerance of the step's time.
+/// Holds for the first step, at the clock of the run: each of `lines`, within cause_tolerance of what was planted, and
+/// every other line, of which nothing was planted, within figure_tolerance of the step's time.
 std::vector<PlantedFigure> cause_figures(const std::vector<PlantedLines>& lines);
 
 }  // namespace kbench

@@ -51,9 +51,9 @@ Planted known_epilogue(const Planter& at, const Drawn& drawn) {
     planted.what = fmt::format("{:.0f} cycles of FFMA, then {} on the clock", cuda::known::fma_cycles(stages),
                                stages.epilogue_cycles);
     planted.steps = {stages_step(at, "epilogue", stages, at.multiprocessors())};
-    planted.figures = cause_figures(
-        {{"fixed time, cycles", {Cause::fixed}, static_cast<double>(stages.epilogue_cycles)},
-         {"useful work and clock, cycles", {Cause::useful, Cause::clock}, cuda::known::fma_cycles(stages)}});
+    planted.figures =
+        cause_figures({{"fixed time, cycles", {Cause::fixed}, static_cast<double>(stages.epilogue_cycles)},
+                       {"useful work, cycles", {Cause::useful}, cuda::known::fma_cycles(stages)}});
     planted.budget = cause_budget(at);
     return planted;
 }
@@ -69,10 +69,9 @@ Planted known_fill(const Planter& at, const Drawn& drawn) {
     planted.what = fmt::format("{} cycles on the clock, then {:.0f} of FFMA and {:.0f} of shifts", stages.fill_cycles,
                                cuda::known::fma_cycles(stages), cuda::known::wasted_cycles(stages));
     planted.steps = {stages_step(at, "fill", stages, at.multiprocessors())};
-    planted.figures = cause_figures(
-        {{"fixed time, cycles", {Cause::fixed}, static_cast<double>(stages.fill_cycles)},
-         {"main loop, cycles", {Cause::main_loop}, cuda::known::wasted_cycles(stages)},
-         {"useful work and clock, cycles", {Cause::useful, Cause::clock}, cuda::known::fma_cycles(stages)}});
+    planted.figures = cause_figures({{"fixed time, cycles", {Cause::fixed}, static_cast<double>(stages.fill_cycles)},
+                                     {"main loop, cycles", {Cause::main_loop}, cuda::known::wasted_cycles(stages)},
+                                     {"useful work, cycles", {Cause::useful}, cuda::known::fma_cycles(stages)}});
     planted.budget = cause_budget(at);
     return planted;
 }
@@ -86,9 +85,8 @@ Planted part_of_a_wave(const Planter& at, const Drawn& drawn) {
     Planted planted;
     planted.what = fmt::format("a wave of {} blocks and one of {}", at.multiprocessors(), second);
     planted.steps = {stages_step(at, "waves", stages, at.multiprocessors() + second)};
-    planted.figures =
-        cause_figures({{"uneven waves, cycles", {Cause::uneven}, wave * idle},
-                       {"useful work and clock, cycles", {Cause::useful, Cause::clock}, wave * (2 - idle)}});
+    planted.figures = cause_figures({{"uneven waves, cycles", {Cause::uneven}, wave * idle},
+                                     {"useful work, cycles", {Cause::useful}, wave * (2 - idle)}});
     planted.budget = cause_budget(at);
     return planted;
 }
@@ -100,9 +98,8 @@ Planted beyond_useful(const Planter& at, const Drawn& drawn) {
     Planted planted;
     planted.what = fmt::format("FFMA that claims {} % of its FLOPs", drawn["percent"]);
     planted.steps = {stages_step(at, "beyond", stages, at.multiprocessors(), useful)};
-    planted.figures =
-        cause_figures({{"extra work, cycles", {Cause::extra}, cycles * (1 - useful)},
-                       {"useful work and clock, cycles", {Cause::useful, Cause::clock}, cycles * useful}});
+    planted.figures = cause_figures({{"extra work, cycles", {Cause::extra}, cycles * (1 - useful)},
+                                     {"useful work, cycles", {Cause::useful}, cycles * useful}});
     planted.budget = cause_budget(at);
     return planted;
 }
@@ -141,7 +138,7 @@ Planted dependent_steps(const Planter& at, const Drawn& drawn) {
 constexpr double wgmma_flops_a_cycle = 2 * 4 * 512;
 
 /// Tensor cores at full pace draw as much power as the GPU may take. Their cycles are known, so that the time beyond
-/// these cycles at the roof's clock is the lower clock's.
+/// these cycles at the highest clock is the lower clock's.
 Planted power_hungry(const Planter& at, const Drawn& drawn) {
     const GpuInfo gpu = at.gpu();
     if (gpu.compute_capability_major != 9 || gpu.compute_capability_minor != 0)
@@ -162,14 +159,14 @@ Planted power_hungry(const Planter& at, const Drawn& drawn) {
     KnownStep& step =
         planted.steps.emplace_back(KnownStep{"hungry", flops, 0, [=] { at_size(1); }, Precision::fp16, true});
     step.at_size = at_size;
-    planted.figures = cause_figures({{"useful work and clock, cycles", {Cause::useful, Cause::clock}, cycles}});
-    const double roof_mhz = at.roof("fp16_tensor").clock_mhz;
-    planted.figures.push_back({"clock, less time beyond the cycles at the roof's clock, of the time", 0,
+    planted.figures = cause_figures({{"useful work, cycles", {Cause::useful}, cycles}});
+    planted.figures.push_back({"clock, less time beyond the cycles at the highest clock, of the time", 0,
                                [=](const KnownResult& known) -> std::optional<double> {
-                                   if (known.explained.causes.steps.empty() || roof_mhz <= 0) return std::nullopt;
+                                   const double highest_mhz = known.explained.facts.roofs.highest_clock_mhz();
+                                   if (known.explained.causes.steps.empty() || highest_mhz <= 0) return std::nullopt;
                                    const StepCauses& causes = known.explained.causes.steps.front();
                                    const double time_us = known.explained.facts.steps.front().time_us;
-                                   const double slower_us = std::max(0.0, time_us - cycles / roof_mhz);
+                                   const double slower_us = std::max(0.0, time_us - cycles / highest_mhz);
                                    return (causes.lines[Cause::clock].value - slower_us) / time_us;
                                },
                                Tolerance::of_whole});

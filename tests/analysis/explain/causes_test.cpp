@@ -51,15 +51,48 @@ TEST(Causes, FixedTimeIsWhatDoesNotGrowLessTheGaps) {
     EXPECT_TRUE(causes.whole.is_explanation());
 }
 
-/// At 800 MHz what ran in 100 us at the roofs' 1000 takes 125.
-TEST(Causes, AClockBelowTheRoofsHasALineOfItsOwn) {
+/// At 800 MHz what ran in 100 us at the roofs' 1000 takes 125: the 25 are of work, main loop and fixed time alike.
+TEST(Causes, AClockBelowTheHighestHasALineOfItsOwn) {
     Step slow = product();
     slow.us = 125;
     slow.compute = 60.0 / 125;
     const Causes causes = causes_of(fitted({slow}, 10 + 3 * 0.8, 90, known::gpu_roofs(), 800));
     expect_lines(
         causes.steps[0].lines,
-        {{Cause::useful, 60}, {Cause::clock, 15}, {Cause::main_loop, 37.5}, {Cause::fixed, 12.5}, {Cause::gaps, 3}});
+        {{Cause::useful, 60}, {Cause::clock, 25}, {Cause::main_loop, 30}, {Cause::fixed, 10}, {Cause::gaps, 3}});
+    expect_lines(causes.steps[0].at_run_clock,
+                 {{Cause::useful, 75}, {Cause::main_loop, 37.5}, {Cause::fixed, 12.5}, {Cause::gaps, 3}});
+}
+
+/// The probe of tensor cores met the power limit, that of another unit did not: the highest clock is 1250 MHz.
+TEST(Causes, TheHighestClockIsThatOfAnyProbe) {
+    CeilingRun roofs = known::gpu_roofs();
+    roofs.ceilings.push_back(known::ceiling("special", 1));
+    roofs.ceilings.back().clock_mhz = 1250;
+    const Causes causes = causes_of(fitted({product()}, 13, 90, roofs));
+    expect_lines(causes.steps[0].lines, {{Cause::useful, 60 * 0.8},
+                                         {Cause::clock, 100 * 0.2},
+                                         {Cause::main_loop, 30 * 0.8},
+                                         {Cause::fixed, 10 * 0.8},
+                                         {Cause::gaps, 3}});
+}
+
+/// What a product reads takes what it takes; what stands around that is instructions.
+TEST(Causes, AroundTheReadsOfAProductTheClockCounts) {
+    Step attention = product();
+    attention.compute = 0.3;
+    attention.l2 = 0.5;
+    const Causes causes = causes_of(fitted({attention}, 10 + 3 * 0.8, 90, known::gpu_roofs(), 800));
+    EXPECT_EQ(causes.steps[0].roof, "L2");
+    const CauseLines &lines = causes.steps[0].lines, &as_run = causes.steps[0].at_run_clock;
+    EXPECT_NEAR(lines[Cause::useful].value, as_run[Cause::useful].value, 1e-6);
+    double lost = 0;
+    for (const Cause cause : {Cause::main_loop, Cause::fixed}) {
+        EXPECT_GT(as_run[cause].value, 0);
+        EXPECT_NEAR(lines[cause].value, 0.8 * as_run[cause].value, 1e-6);
+        lost += 0.2 * as_run[cause].value;
+    }
+    EXPECT_NEAR(lines[Cause::clock].value, lost, 1e-6);
 }
 
 /// NVML's mean of the run is 1000 MHz; clocks in the graph found 800 in this step.
@@ -69,7 +102,7 @@ TEST(Causes, TheClockInTheGraphIsTheStepsOwn) {
     slow.compute = 60.0 / 125;
     Result result = fitted({slow}, 10 + 3 * 0.8, 90);
     result.points[0].graph_clock = GraphClock{"", 1, 1, 0, {800}};
-    EXPECT_NEAR(causes_of(result).steps[0].lines[Cause::clock].value, 15, 1e-6);
+    EXPECT_NEAR(causes_of(result).steps[0].lines[Cause::clock].value, 25, 1e-6);
     result.points[0].graph_clock->step_mhz = {800, 800};
     EXPECT_NEAR(causes_of(result).steps[0].lines[Cause::clock].value, 0, 1e-6);
     result.points[0].graph_clock = GraphClock{"not read", 1, 1, 0, {800}};
@@ -106,10 +139,10 @@ TEST(Causes, ExtraWorkIsAtTheSameRoofAndClock) {
     Result result = fitted({padded}, 10 + 3 * 0.8, 90, known::gpu_roofs(), 800);
     result.points[0].steps[0].padding_flops = 8 * known::tensor_flops;
     expect_lines(causes_of(result).steps[0].lines, {{Cause::useful, 60},
-                                                    {Cause::clock, 15},
-                                                    {Cause::main_loop, 27.5},
-                                                    {Cause::fixed, 12.5},
-                                                    {Cause::extra, 10},
+                                                    {Cause::clock, 25},
+                                                    {Cause::main_loop, 22},
+                                                    {Cause::fixed, 10},
+                                                    {Cause::extra, 8},
                                                     {Cause::gaps, 3}});
 }
 
@@ -280,7 +313,8 @@ TEST(Causes, EachLineNamesTheChangeThatGivesItBack) {
     EXPECT_EQ(whole.change(Cause::useful), "a faster unit or a narrower precision");
     EXPECT_EQ(whole.change(Cause::clock), "no power cap");
     EXPECT_EQ(whole.change(Cause::main_loop), "other tiles or a deeper pipeline");
-    EXPECT_THAT(whole.change(Cause::fixed), HasSubstr("a shorter epilogue: gelu costs 2"));
+    EXPECT_THAT(whole.change(Cause::fixed),
+                HasSubstr("a shorter epilogue: with gelu it is 18 us longer than that of other products"));
     EXPECT_THAT(whole.change(Cause::fixed), HasSubstr("; fewer, larger kernels"));
     EXPECT_THAT(whole.change(Cause::uneven), HasSubstr("persistent or stream-k tiles"));
     EXPECT_THAT(whole.change(Cause::extra), HasSubstr("no padding"));
