@@ -51,9 +51,9 @@ Planted known_epilogue(const Planter& at, const Drawn& drawn) {
     planted.what = fmt::format("{:.0f} cycles of FFMA, then {} on the clock", cuda::known::fma_cycles(stages),
                                stages.epilogue_cycles);
     planted.steps = {stages_step(at, "epilogue", stages, at.multiprocessors())};
-    planted.figures =
-        cause_figures({{"fixed time, cycles", {Cause::fixed}, static_cast<double>(stages.epilogue_cycles)},
-                       {"useful work, cycles", {Cause::useful}, cuda::known::fma_cycles(stages)}});
+    planted.figures = cause_figures(
+        {{"fixed time, cycles", {Cause::fixed}, static_cast<double>(stages.epilogue_cycles)},
+         {"useful work and clock, cycles", {Cause::useful, Cause::clock}, cuda::known::fma_cycles(stages)}});
     planted.budget = cause_budget(at);
     return planted;
 }
@@ -69,9 +69,10 @@ Planted known_fill(const Planter& at, const Drawn& drawn) {
     planted.what = fmt::format("{} cycles on the clock, then {:.0f} of FFMA and {:.0f} of shifts", stages.fill_cycles,
                                cuda::known::fma_cycles(stages), cuda::known::wasted_cycles(stages));
     planted.steps = {stages_step(at, "fill", stages, at.multiprocessors())};
-    planted.figures = cause_figures({{"fixed time, cycles", {Cause::fixed}, static_cast<double>(stages.fill_cycles)},
-                                     {"main loop, cycles", {Cause::main_loop}, cuda::known::wasted_cycles(stages)},
-                                     {"useful work, cycles", {Cause::useful}, cuda::known::fma_cycles(stages)}});
+    planted.figures = cause_figures(
+        {{"fixed time, cycles", {Cause::fixed}, static_cast<double>(stages.fill_cycles)},
+         {"main loop, cycles", {Cause::main_loop}, cuda::known::wasted_cycles(stages)},
+         {"useful work and clock, cycles", {Cause::useful, Cause::clock}, cuda::known::fma_cycles(stages)}});
     planted.budget = cause_budget(at);
     return planted;
 }
@@ -85,8 +86,9 @@ Planted part_of_a_wave(const Planter& at, const Drawn& drawn) {
     Planted planted;
     planted.what = fmt::format("a wave of {} blocks and one of {}", at.multiprocessors(), second);
     planted.steps = {stages_step(at, "waves", stages, at.multiprocessors() + second)};
-    planted.figures = cause_figures({{"uneven waves, cycles", {Cause::uneven}, wave * idle},
-                                     {"useful work, cycles", {Cause::useful}, wave * (2 - idle)}});
+    planted.figures =
+        cause_figures({{"uneven waves, cycles", {Cause::uneven}, wave * idle},
+                       {"useful work and clock, cycles", {Cause::useful, Cause::clock}, wave * (2 - idle)}});
     planted.budget = cause_budget(at);
     return planted;
 }
@@ -98,8 +100,9 @@ Planted beyond_useful(const Planter& at, const Drawn& drawn) {
     Planted planted;
     planted.what = fmt::format("FFMA that claims {} % of its FLOPs", drawn["percent"]);
     planted.steps = {stages_step(at, "beyond", stages, at.multiprocessors(), useful)};
-    planted.figures = cause_figures({{"extra work, cycles", {Cause::extra}, cycles * (1 - useful)},
-                                     {"useful work, cycles", {Cause::useful}, cycles * useful}});
+    planted.figures =
+        cause_figures({{"extra work, cycles", {Cause::extra}, cycles * (1 - useful)},
+                       {"useful work and clock, cycles", {Cause::useful, Cause::clock}, cycles * useful}});
     planted.budget = cause_budget(at);
     return planted;
 }
@@ -159,7 +162,7 @@ Planted power_hungry(const Planter& at, const Drawn& drawn) {
     KnownStep& step =
         planted.steps.emplace_back(KnownStep{"hungry", flops, 0, [=] { at_size(1); }, Precision::fp16, true});
     step.at_size = at_size;
-    planted.figures = cause_figures({{"useful work, cycles", {Cause::useful}, cycles}});
+    planted.figures = cause_figures({{"useful work and clock, cycles", {Cause::useful, Cause::clock}, cycles}});
     planted.figures.push_back({"clock, less time beyond the cycles at the highest clock, of the time", 0,
                                [=](const KnownResult& known) -> std::optional<double> {
                                    const double highest_mhz = known.explained.facts.roofs.highest_clock_mhz();

@@ -176,7 +176,7 @@ Planted cpu_known_fixed(const Planter& at, const Drawn& drawn) {
     step.at_size = at_size;
     step.axis = "rounds";
     planted.figures = cause_figures({{"fixed time, us", {Cause::fixed}, static_cast<double>(drawn["us"])},
-                                     {"all that grows, us", {Cause::useful, Cause::main_loop}, loop_us}});
+                                     {"all that grows, us", {Cause::useful, Cause::clock, Cause::main_loop}, loop_us}});
     planted.budget = at.budget();
     planted.budget.size_scaling_s = 0.5;
     return planted;
