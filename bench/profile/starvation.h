@@ -1,7 +1,9 @@
 // Whether the process lacked its CPUs, asked again and again while samples are taken.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "bench/profile/machine_state.h"
 
@@ -9,8 +11,9 @@ namespace kbench {
 
 class StarvationWatch {
   public:
-    /// `machine` must outlive the watch.
-    explicit StarvationWatch(MachineState& machine) : machine_(machine) {}
+    /// `machine` must outlive the watch. `now_s` gives the time in seconds, on the clock of its counts (`at_s`).
+    explicit StarvationWatch(MachineState& machine, std::function<double()> now_s = steady_s)
+        : machine_(machine), now_s_(std::move(now_s)) {}
 
     /// A window begins here.
     void begin();
@@ -27,7 +30,10 @@ class StarvationWatch {
     std::optional<CpuShare> share(bool of_all) const;
 
   private:
+    static double steady_s();
+
     MachineState& machine_;
+    std::function<double()> now_s_;
     std::optional<CpuCounts> from_;
     double apart_s_ = 0;  ///< from one answer to the next
     CpuUse clean_, all_;

@@ -3,15 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
-
 namespace kbench {
 namespace {
 
-double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-/// A host with one thread, which waited for as long as a test says.
+/// A host with one thread, which waited for as long as a test says, and with a clock of its own: asking what it shows
+/// takes a microsecond.
 class PlantedHost final : public MachineState {
   public:
     MachineReading read() override { return {}; }
@@ -21,13 +17,17 @@ class PlantedHost final : public MachineState {
         if (is_gpu) return std::nullopt;
         ++asked;
         CpuCounts counts;
-        counts.at_s = now_s();
+        counts.at_s = time_s;
         counts.threads[1] = {counts.at_s, waited_s, 0};
-        std::this_thread::sleep_for(std::chrono::duration<double>(looking_s));
+        time_s += looking_s;
         return counts;
     }
 
-    double waited_s = 0, looking_s = 0;
+    std::function<double()> clock() {
+        return [this] { return time_s += 1e-6; };
+    }
+
+    double time_s = 100, waited_s = 0, looking_s = 0;
     int asked = 0;
     bool is_gpu = false;
 };
@@ -40,7 +40,7 @@ bool next(StarvationWatch& watch) {
 
 TEST(StarvationWatch, AnswersOfTheTimeSinceTheAnswerBefore) {
     PlantedHost host;
-    StarvationWatch watch(host);
+    StarvationWatch watch(host, host.clock());
     watch.begin();
     EXPECT_FALSE(watch.lacked(false)) << "too early to tell";
     EXPECT_EQ(host.asked, 1) << "and not looked";
@@ -54,7 +54,7 @@ TEST(StarvationWatch, AnswersOfTheTimeSinceTheAnswerBefore) {
 
 TEST(StarvationWatch, TheLastQuestionIsAnsweredAtOnce) {
     PlantedHost host;
-    StarvationWatch watch(host);
+    StarvationWatch watch(host, host.clock());
     watch.begin();
     host.waited_s = 10;
     EXPECT_EQ(watch.lacked(true), true);
@@ -63,33 +63,33 @@ TEST(StarvationWatch, TheLastQuestionIsAnsweredAtOnce) {
 TEST(StarvationWatch, LooksSeldomWhereLookingTakesLong) {
     PlantedHost host;
     host.looking_s = 0.01;
-    StarvationWatch watch(host);
+    StarvationWatch watch(host, host.clock());
     watch.begin();
-    const double began_s = now_s();
+    const double began_s = host.time_s;
     next(watch);
-    EXPECT_GE(now_s() - began_s, 0.15) << "twenty times as long, with the look before the begin";
+    EXPECT_NEAR(host.time_s - began_s, 0.2, 0.001) << "twenty times as long, from the look before the begin on";
 }
 
 TEST(StarvationWatch, LooksOftenBetweenTheTimeSlicesOfOtherWork) {
     PlantedHost host;
     host.looking_s = 0.0005;
-    StarvationWatch watch(host);
+    StarvationWatch watch(host, host.clock());
     watch.begin();
     next(watch);
     host.waited_s = 10;
     EXPECT_TRUE(next(watch));
-    double began_s = now_s();
+    double began_s = host.time_s;
     EXPECT_FALSE(next(watch));
-    EXPECT_LT(now_s() - began_s, 0.045) << "twenty looks";
+    EXPECT_NEAR(host.time_s - began_s, 0.01, 0.001) << "twenty looks";
     for (int i = 0; i < 4; ++i) next(watch);
-    began_s = now_s();
+    began_s = host.time_s;
     next(watch);
-    EXPECT_GE(now_s() - began_s, 0.045) << "after some clean time as seldom as ever";
+    EXPECT_NEAR(host.time_s - began_s, 0.05, 0.001) << "after some clean time as seldom as ever";
 }
 
 TEST(StarvationWatch, SharesAreOfTheCleanTimeOrOfAll) {
     PlantedHost host;
-    StarvationWatch watch(host);
+    StarvationWatch watch(host, host.clock());
     watch.begin();
     next(watch);
     host.waited_s = 10;
@@ -104,7 +104,7 @@ TEST(StarvationWatch, SharesAreOfTheCleanTimeOrOfAll) {
 TEST(StarvationWatch, WhereADeviceDoesTheWorkThereIsNoLackAndNoShare) {
     PlantedHost host;
     host.is_gpu = true;
-    StarvationWatch watch(host);
+    StarvationWatch watch(host, host.clock());
     watch.begin();
     EXPECT_EQ(watch.lacked(false), false);
     EXPECT_FALSE(watch.share(true));
