@@ -1,9 +1,10 @@
-// Computes the edit distance row by row and picks the nearest names.
+// Computes the edit distance row by row and picks the nearest names, which the name may be a part of.
 #include "models/base/nearest.h"
 
 #include <algorithm>
 #include <cctype>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace kbench {
@@ -11,6 +12,15 @@ namespace {
 
 bool same_letter(char a, char b) {
     return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+}
+
+enum class Overlap { begin, within, none };  ///< nearer first
+
+/// Where in `whole` the name stands.
+Overlap overlap_of(std::string_view name, std::string_view whole) {
+    const auto found = std::ranges::search(whole, name, same_letter);
+    if (found.empty() && !name.empty()) return Overlap::none;
+    return found.begin() == whole.begin() ? Overlap::begin : Overlap::within;
 }
 
 }  // namespace
@@ -30,11 +40,12 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::vector<std::string> nearest_names(std::string_view name, std::span<const std::string> names, std::size_t count) {
-    std::vector<std::pair<std::size_t, std::size_t>> order;  // distance, index
-    for (std::size_t i = 0; i < names.size(); ++i) order.emplace_back(edit_distance(name, names[i]), i);
+    std::vector<std::tuple<Overlap, std::size_t, std::size_t>> order;  // overlap, distance, index
+    for (std::size_t i = 0; i < names.size(); ++i)
+        order.emplace_back(overlap_of(name, names[i]), edit_distance(name, names[i]), i);
     std::ranges::sort(order);
     std::vector<std::string> nearest;
-    for (std::size_t i = 0; i < std::min(count, order.size()); ++i) nearest.push_back(names[order[i].second]);
+    for (std::size_t i = 0; i < std::min(count, order.size()); ++i) nearest.push_back(names[std::get<2>(order[i])]);
     return nearest;
 }
 

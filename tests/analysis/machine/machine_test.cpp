@@ -59,7 +59,7 @@ TEST(Machine, FieldsOfAFileArriveAsWritten) {
 TEST(Machine, BadFilesAreRefusedWithTheFieldNamed) {
     EXPECT_THAT(refusal_of([] { parse_machine("{", "m/x.json"); }), HasSubstr("m/x.json is not JSON"));
     EXPECT_THAT(refusal(json::array()), HasSubstr("m/x.json is not an object"));
-    EXPECT_THAT(refusal(with("/l2", 3)), HasSubstr("m/x.json: 'l2' is no field; nearest: id, l2_mb"));
+    EXPECT_THAT(refusal(with("/l2", 3)), HasSubstr("m/x.json: 'l2' is no field; nearest: l2_mb, id"));
     EXPECT_THAT(refusal(without("", "name")), HasSubstr("'name' is missing"));
     EXPECT_THAT(refusal(with("/name", " ")), HasSubstr("'name' must be a string that is not empty"));
     EXPECT_THAT(refusal(with("/id", 3)), HasSubstr("'id' must be a string"));
@@ -158,6 +158,8 @@ TEST(Machine, StatedBandwidths) {
 
 TEST(Machine, AnUnknownIdIsRefusedWithTheNearest) {
     EXPECT_THAT(refusal_of([] { machine("h200"); }), HasSubstr("unknown machine 'h200'; nearest: h200-sxm"));
+    EXPECT_THAT(refusal_of([] { machine("a100"); }),
+                HasSubstr("nearest: a100-pcie-80gb, a100-sxm4-40gb, a100-sxm4-80gb; or"));
 }
 
 std::string id_of(const std::string& gpu, const std::string& cpu, std::string_view backend) {

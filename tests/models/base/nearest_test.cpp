@@ -25,6 +25,17 @@ TEST(NearestNames, AreOrderedByDistanceAndThenByPlace) {
     EXPECT_THAT(nearest_names("AD1", names, 1), ElementsAre("AD102"));
 }
 
+TEST(NearestNames, BeginWithTheNameOrContainItBeforeFewerEditsCount) {
+    const std::vector<std::string> names{"l4",      "h100-sxm", "gh200-96gb", "a100-sxm4-40gb", "a100-pcie-80gb",
+                                         "h200-sxm"};
+    EXPECT_THAT(nearest_names("A100", names, 3), ElementsAre("a100-sxm4-40gb", "a100-pcie-80gb", "l4"));
+    EXPECT_THAT(nearest_names("h200", names, 3), ElementsAre("h200-sxm", "gh200-96gb", "l4"));
+    const std::vector<std::string> longer{"xl4", "l4-of-long-name"};
+    EXPECT_THAT(nearest_names("l4", longer), ElementsAre("l4-of-long-name", "xl4")) << "however many edits it is away";
+    EXPECT_THAT(nearest_names("sxm", names, 2), ElementsAre("h100-sxm", "h200-sxm"));
+    EXPECT_THAT(nearest_names("", names, 2), ElementsAre("l4", "h100-sxm"));
+}
+
 TEST(NearestNames, AreNoMoreThanThereAre) {
     const std::vector<std::string> one{"core"};
     EXPECT_THAT(nearest_names("cores", one, 3), ElementsAre("core"));
