@@ -149,6 +149,7 @@ MachineFile parse_machine(const std::string& text, const std::string& path) {
     machine.boost_clock_mhz = fields.optional_positive("boost_clock_mhz");
     machine.multiprocessors = fields.optional_count("multiprocessors");
     machine.cores = fields.optional_count("cores");
+    if (const Json* note = fields.find("note")) machine.note = fields.text(*note, "note");
     for (const Json& roof : array(fields, "roofs", "roofs"))
         machine.roofs.push_back(parse_roof(roof, machine, fmt::format("{}: roofs[{}]", path, machine.roofs.size())));
     fields.finish();

@@ -29,6 +29,7 @@ struct MachineFile {
     std::optional<double> memory_gb, l2_mb, tdp_w, boost_clock_mhz;
     std::optional<int> multiprocessors;
     std::optional<int> cores;  ///< a CPU's socket has, which its roofs are for
+    std::string note;          ///< what one must know to use its figures; empty where there is nothing
     std::string no_bandwidth;  ///< why scaled_to left out what it states of memory; empty where it did not
 
     std::optional<double> roof(std::string_view ceiling) const;

@@ -16,7 +16,7 @@
 namespace kbench {
 namespace {
 
-constexpr std::size_t unbounded = 10'000;
+constexpr std::size_t unbounded = 10'000, note_width = 120;
 
 /// The best of `ceilings` that the machine has, with its unit.
 std::string best(const MachineFile& machine, std::initializer_list<std::string_view> ceilings) {
@@ -52,6 +52,7 @@ void print_one(const MachineFile& machine) {
     field("memory GB", machine.memory_gb);
     field("L2 MB", machine.l2_mb);
     field("TDP W", machine.tdp_w);
+    if (!machine.note.empty()) put("{}\n", wrap(fmt::format("  {:<16} ", "note"), one_line(machine.note), note_width));
     Table table({{"ceiling", Align::left}, {"value"}, {"unit", Align::left}, {"source", Align::left}});
     for (const MachineFile::RoofValue& roof : machine.roofs)
         table.add_row({roof.ceiling, significant(roof.value, 4), std::string(ceiling_kind(roof.ceiling).unit),

@@ -54,6 +54,8 @@ TEST(Machine, FieldsOfAFileArriveAsWritten) {
     EXPECT_EQ(machine.roof("fp32_plain"), 2);
     EXPECT_EQ(machine.roof("fp64_plain"), std::nullopt);
     EXPECT_EQ(machine.roofs[0].source, "sheet");
+    EXPECT_EQ(machine.note, "");
+    EXPECT_EQ(parse_machine(with("/note", "Is slow.").dump(), "x.json").note, "Is slow.");
 }
 
 TEST(Machine, BadFilesAreRefusedWithTheFieldNamed) {
@@ -65,6 +67,7 @@ TEST(Machine, BadFilesAreRefusedWithTheFieldNamed) {
     EXPECT_THAT(refusal(with("/id", 3)), HasSubstr("'id' must be a string"));
     EXPECT_THAT(refusal(with("/kind", "tpu")), HasSubstr("'kind' is 'tpu'; it must be gpu or cpu"));
     EXPECT_THAT(refusal(with("/matches", json::array())), HasSubstr("'matches' must be an array of device names"));
+    EXPECT_THAT(refusal(with("/note", "")), HasSubstr("'note' must be a string that is not empty"));
     EXPECT_THAT(refusal(with("/tdp_w", 0)), HasSubstr("'tdp_w' must be a number above 0"));
     EXPECT_THAT(refusal(with("/multiprocessors", 2.5)), HasSubstr("'multiprocessors' must be a whole number"));
     EXPECT_THAT(refusal(with("/roofs", json::array())), HasSubstr("'roofs' must be an array of roofs, at least one"));
