@@ -51,6 +51,10 @@ constexpr CeilingKind kinds[] = {
     {"avx512_fp16_one_core", "TFLOP/s", "cpu", "one core"},
     {"avx512_bf16_one_core", "TFLOP/s", "cpu", "one core"},
     {"amx_bf16_one_core", "TFLOP/s", "cpu", "one core"},
+    {"neon_fp32", "TFLOP/s", "cpu", "NEON and SVE of Arm, all cores; only stated, kbench has no probe", false},
+    {"neon_fp64", "TFLOP/s", "cpu", "the same in fp64", false},
+    {"neon_fp16", "TFLOP/s", "cpu", "the same in fp16", false},
+    {"neon_bf16", "TFLOP/s", "cpu", "the same in bf16, fp32 sums", false},
 };
 
 }  // namespace

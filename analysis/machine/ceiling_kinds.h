@@ -1,4 +1,4 @@
-// The closed list of what is measured as a ceiling of a machine.
+// The closed list of what is measured or stated as a ceiling of a machine.
 #pragma once
 
 #include <span>
@@ -13,6 +13,7 @@ struct CeilingKind {
     std::string_view unit;     ///< GB/s, TFLOP/s, Ginst/s or us
     std::string_view backend;  ///< cuda or cpu
     std::string_view what;
+    bool is_measured = true;  ///< false: kbench has no probe, so only machine files have it
 };
 /// All kinds, in the order in which they are shown.
 std::span<const CeilingKind> ceiling_kinds();

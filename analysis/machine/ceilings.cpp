@@ -28,11 +28,12 @@ Names bandwidth_names(Level level, bool cpu) {
 
 Names matrix_names(Precision precision, bool cpu) {
     switch (precision) {
-        case Precision::fp16: return cpu ? Names{"avx512_fp16"} : Names{"fp16_tensor"};
-        case Precision::bf16: return cpu ? Names{"amx_bf16", "avx512_bf16"} : Names{"bf16_tensor"};
+        case Precision::fp16: return cpu ? Names{"avx512_fp16", "neon_fp16"} : Names{"fp16_tensor"};
+        case Precision::bf16: return cpu ? Names{"amx_bf16", "avx512_bf16", "neon_bf16"} : Names{"bf16_tensor"};
         case Precision::tf32: return cpu ? Names{} : Names{"tf32_tensor"};
-        case Precision::fp32: return cpu ? Names{"avx512_fp32", "avx2_fp32"} : Names{"fp32_plain"};
-        case Precision::fp64: return cpu ? Names{"avx512_fp64", "avx2_fp64"} : Names{"fp64_tensor", "fp64_plain"};
+        case Precision::fp32: return cpu ? Names{"avx512_fp32", "avx2_fp32", "neon_fp32"} : Names{"fp32_plain"};
+        case Precision::fp64:
+            return cpu ? Names{"avx512_fp64", "avx2_fp64", "neon_fp64"} : Names{"fp64_tensor", "fp64_plain"};
     }
     return {};
 }
@@ -56,6 +57,11 @@ CeilingRun datasheet_ceilings(const MachineFile& machine) {
         run.ceilings.push_back(std::move(ceiling));
     }
     return run;
+}
+
+/// A maker states the rates of tensor cores where there are any.
+bool states_tensor_cores(const MachineFile& machine) {
+    return std::ranges::any_of(machine.roofs, [](const auto& roof) { return roof.ceiling.ends_with("_tensor"); });
 }
 
 Quantity datasheet_value(std::string_view ceiling, const MachineFile& machine) {
@@ -85,6 +91,7 @@ Roofs::Roofs(CeilingRun run, std::string_view backend) : run_(std::move(run)), c
 
 Roofs::Roofs(const MachineFile& machine) : Roofs(datasheet_ceilings(machine), machine.backend()) {
     origin_ = Origin::estimated;
+    tensor_cores_ = cpu_ || states_tensor_cores(machine);
 }
 
 Roofs::Roofs(const Result& result) : Roofs(result, result.points.empty() ? "cuda" : result.points.front().backend()) {}
@@ -107,7 +114,10 @@ std::optional<Roof> Roofs::best(std::span<const std::string_view> names) const {
 }
 
 std::optional<Roof> Roofs::bandwidth(Level level) const { return best(bandwidth_names(level, cpu_)); }
-std::optional<Roof> Roofs::matrix(Precision precision) const { return best(matrix_names(precision, cpu_)); }
+std::optional<Roof> Roofs::matrix(Precision precision) const {
+    if (!tensor_cores_ && precision == Precision::fp16) return roof("fp16_plain");
+    return best(matrix_names(precision, cpu_));
+}
 std::optional<Roof> Roofs::matrix_by_mma_sync(Precision precision) const {
     const std::optional<Roof> fastest = matrix(precision);
     if (cpu_ || !fastest) return fastest;

@@ -59,7 +59,8 @@ class Roofs {
     /// The best bandwidth measured at a level of `backend`; nothing where none was.
     std::optional<Roof> bandwidth(Level level) const;
     /// The fastest unit that can compute products of matrices in `precision`: tensor cores, but plain cores for fp32;
-    /// on CPUs the widest instructions.
+    /// on CPUs the widest instructions. A datasheet of a GPU that states no tensor rate is one without tensor cores, as
+    /// a P100: its products in fp16 run on plain cores, and none is stated for bf16 and tf32.
     std::optional<Roof> matrix(Precision precision) const;
     /// The same for kernels that use mma.sync where tensor cores are faster by wgmma; where that was not measured
     /// apart, as matrix().
@@ -82,6 +83,7 @@ class Roofs {
     CeilingRun run_;
     Origin origin_ = Origin::measured;
     bool cpu_ = false;
+    bool tensor_cores_ = true;
     std::string unavailable_;
 };
 

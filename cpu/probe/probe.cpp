@@ -137,12 +137,14 @@ void share_of_one_thread(std::vector<Ceiling>& ceilings) {
     }
 }
 
+bool is_probed(const CeilingKind& kind) { return kind.backend == "cpu" && kind.is_measured; }
+
 class Probe {
   public:
     Probe(double seconds, std::int64_t free_bytes) : free_bytes_(free_bytes), threads_(omp_get_max_threads()) {
         int measured = 0;
         for (const CeilingKind& kind : ceiling_kinds())
-            if (kind.backend == "cpu") measured += unavailable(kind.name).empty();
+            if (is_probed(kind)) measured += unavailable(kind.name).empty();
         seconds_each_ = seconds / std::max(1, measured);
     }
 
@@ -212,7 +214,7 @@ std::vector<Ceiling> measure_ceilings(double seconds, std::int64_t free_bytes) {
     for (int round = 0; round < chain_rounds; ++round) {
         std::size_t next = 0;
         for (const CeilingKind& kind : ceiling_kinds()) {
-            if (kind.backend != "cpu") continue;
+            if (!is_probed(kind)) continue;
             if (round == 0)
                 ceilings.push_back(probe.measure(kind.name));
             else if (probe.in_rounds(kind.name))

@@ -144,7 +144,7 @@ TEST(MeasureCeilings, GivesEveryKindOnceMeasuredOrWithAReason) {
     EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 20);
     std::size_t i = 0;
     for (const CeilingKind& kind : ceiling_kinds()) {
-        if (kind.backend != "cpu") continue;
+        if (kind.backend != "cpu" || !kind.is_measured) continue;
         ASSERT_LT(i, ceilings.size());
         const Ceiling& ceiling = ceilings[i++];
         EXPECT_EQ(ceiling.name, kind.name);

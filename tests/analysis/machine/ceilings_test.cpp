@@ -13,14 +13,15 @@ namespace {
 
 using known::ceiling;
 
-/// Every kind of one backend, each with another value: its place in the list.
+/// Every kind that is measured on one backend, each with another value: its place in the list.
 Result with_all(const std::string& backend) {
     Result result;
     result.points.emplace_back().set("backend", backend);
     double value = 0;
     for (const CeilingKind& kind : ceiling_kinds()) {
         ++value;
-        if (kind.backend == backend) result.ceilings.ceilings.push_back(ceiling(std::string(kind.name), value));
+        if (kind.backend == backend && kind.is_measured)
+            result.ceilings.ceilings.push_back(ceiling(std::string(kind.name), value));
     }
     return result;
 }
