@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "analysis/machine/ceilings.h"
+#include "analysis/machine/machine_group.h"
 #include "analysis/table/table.h"
 #include "bench/command/command.h"
 #include "bench/command/machine_path.h"
@@ -18,24 +19,27 @@ namespace {
 
 constexpr std::size_t unbounded = 10'000, note_width = 120;
 
-/// The best of `ceilings` that the machine has, with its unit.
-std::string best(const MachineFile& machine, std::initializer_list<std::string_view> ceilings) {
-    std::optional<double> value;
-    for (const std::string_view ceiling : ceilings) value = std::max(value, machine.roof(ceiling));
-    return value ? fmt::format("{} {}", significant(*value), ceiling_kind(*ceilings.begin()).unit) : "-";
+/// What the machine's file states for the ceiling of `roof`, with its unit; "-" where it states none.
+std::string stated(const MachineFile& machine, const std::optional<Roof>& roof) {
+    if (!roof) return "-";
+    return fmt::format("{} {}", significant(machine.roof(roof->ceiling).value()), ceiling_kind(roof->ceiling).unit);
+}
+
+std::optional<Roof> faster(const std::optional<Roof>& a, const std::optional<Roof>& b) {
+    return !a || (b && b->per_s > a->per_s) ? b : a;
 }
 
 void print_all() {
-    Table table({{"id", Align::left}, {"name", Align::left}, {"memory"}, {"fp32"}, {"fp16 or bf16"}});
-    for (const MachineFile& machine : machines()) {
-        if (machine.kind == "gpu")
-            table.add_row({machine.id, machine.name, best(machine, {"dram_read"}), best(machine, {"fp32_plain"}),
-                           best(machine, {"fp16_tensor"})});
-        else
-            table.add_row({machine.id, machine.name, best(machine, {"cpu_dram_read"}),
-                           best(machine, {"avx512_fp32", "avx2_fp32"}),
-                           best(machine, {"amx_bf16", "avx512_bf16", "avx512_fp16"})});
-    }
+    Table table(
+        {{"group", Align::left}, {"id", Align::left}, {"name", Align::left}, {"memory"}, {"fp32"}, {"fp16 or bf16"}});
+    for (const std::string_view group : machine_groups())
+        for (const MachineFile& machine : machines()) {
+            if (machine_group(machine) != group) continue;
+            const Roofs roofs(machine);
+            const std::optional<Roof> half = faster(roofs.matrix(Precision::fp16), roofs.matrix(Precision::bf16));
+            table.add_row({std::string(group), machine.id, machine.name, stated(machine, roofs.bandwidth(Level::dram)),
+                           stated(machine, roofs.matrix(Precision::fp32)), stated(machine, half)});
+        }
     put("{}Datasheet values, dense. `kbench list machines --id ID` has all of a machine with their sources.\n",
         table.text(0, unbounded));
 }

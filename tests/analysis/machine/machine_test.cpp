@@ -11,6 +11,7 @@
 #include <set>
 
 #include "analysis/machine/ceilings.h"
+#include "analysis/machine/machine_group.h"
 #include "kbench/error.h"
 #include "tests/bench/refusal.h"
 
@@ -223,6 +224,25 @@ TEST(Machine, WithoutTensorCoresProductsInFp16RunOnPlainUnits) {
     measured.ceilings.ceilings[0].name = "fp16_plain";
     measured.ceilings.ceilings[0].value = Quantity::measured(60);
     EXPECT_EQ(Roofs(measured, "cuda").matrix(Precision::fp16), std::nullopt);
+}
+
+TEST(Machine, IsInAGroupOfItsKindAndMaker) {
+    const std::pair<const char*, const char*> expected[] = {{"h200-sxm", "NVIDIA data centre GPU"},
+                                                            {"p100-pcie", "NVIDIA data centre GPU"},
+                                                            {"rtx-5090", "NVIDIA GeForce GPU"},
+                                                            {"mi300x", "AMD GPU"},
+                                                            {"xeon-ice-lake", "Intel CPU"},
+                                                            {"epyc-turin", "AMD CPU"},
+                                                            {"graviton3", "AWS CPU"}};
+    for (const auto& [id, group] : expected) EXPECT_EQ(machine_group(machine(id)), group) << id;
+    MachineFile other;
+    other.name = "Maker X";
+    other.kind = "cpu";
+    EXPECT_EQ(machine_group(other), "other CPU");
+    other.kind = "gpu";
+    EXPECT_EQ(machine_group(other), "other GPU");
+    for (const MachineFile& machine : machines())
+        EXPECT_THAT(machine_groups(), testing::Contains(machine_group(machine))) << machine.id;
 }
 
 TEST(Machine, StatedBandwidths) {

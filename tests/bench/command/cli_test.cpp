@@ -509,14 +509,23 @@ TEST_F(Cli, ProvidersAreListedWithWhatTheyComputeInEachPrecision) {
 TEST_F(Cli, MachinesAreListedWithTheirSources) {
     const Outcome all = kbench("list machines");
     EXPECT_EQ(all.exit_code, 0) << all.err;
-    EXPECT_THAT(all.out, ContainsRegex("h200-sxm +NVIDIA H200 SXM 141 GB +4,800 GB/s +66.9 TFLOP/s +989 TFLOP/s\n"));
+    EXPECT_THAT(all.out, ContainsRegex("\nNVIDIA data centre GPU +h200-sxm +NVIDIA H200 SXM 141 GB +4,800 GB/s "
+                                       "+66.9 TFLOP/s +989 TFLOP/s\n"));
+    EXPECT_THAT(all.out, ContainsRegex("p100-sxm2 .* +732 GB/s +10.6 TFLOP/s +21.2 TFLOP/s\n"));
+    EXPECT_THAT(all.out, ContainsRegex("xeon-cascade-lake .* 4.30 TFLOP/s +-\n"));
+    EXPECT_LT(all.out.find(" v100-pcie "), all.out.find("\nNVIDIA GeForce GPU  rtx-3090 "));
+    EXPECT_LT(all.out.find(" rtx-5090 "), all.out.find("\nIntel CPU"));
+    const Outcome old = kbench("list machines --id p100-sxm2");
+    EXPECT_THAT(old.out, ContainsRegex("\n  note +No tensor cores: "));
+    EXPECT_THAT(old.out, HasSubstr("kbench does not run on it"));
     const Outcome one = kbench("list machines --id l4");
-    EXPECT_THAT(one.out, HasSubstr("half of that dense"));
+    EXPECT_THAT(one.out, AllOf(HasSubstr("half of that dense"), Not(HasSubstr("  note"))));
     const std::filesystem::path mine = directory_.write("mine.json", R"({"id": "mine", "name": "Mine", "kind": "cpu",
         "matches": ["Mine"], "roofs": [{"ceiling": "cpu_dram_read", "value": 50, "source": "a guess"}]})");
     EXPECT_THAT(kbench("list machines --id " + mine.string()).out,
                 ContainsRegex("cpu_dram_read +50.00 +GB/s +a guess\n"));
     expect_refusal("list machines --id l5", "unknown machine 'l5'; nearest: l4");
+    expect_refusal("list machines --id A100", "nearest: a100-pcie-80gb, a100-sxm4-40gb, a100-sxm4-80gb; or the path");
     expect_refusal("list machines --id none.json", "none.json: cannot be read");
     expect_refusal("list machines --id " + directory_.write("bad.json", "{}").string(), "bad.json: 'id' is missing");
     expect_refusal("list machines --all", "`kbench list machines --help` lists the options");
