@@ -18,9 +18,9 @@ enum class Overlap { begin, within, none };  ///< nearer first
 
 /// Where in `whole` the name stands.
 Overlap overlap_of(std::string_view name, std::string_view whole) {
-    const auto found = std::ranges::search(whole, name, same_letter);
-    if (found.empty() && !name.empty()) return Overlap::none;
-    return found.begin() == whole.begin() ? Overlap::begin : Overlap::within;
+    const auto found = std::search(whole.begin(), whole.end(), name.begin(), name.end(), same_letter);
+    if (found == whole.end() && !name.empty()) return Overlap::none;
+    return found == whole.begin() ? Overlap::begin : Overlap::within;
 }
 
 }  // namespace
