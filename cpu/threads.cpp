@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <type_traits>
+#include <utility>
 
 namespace kbench::cpu {
 namespace {
@@ -26,6 +28,7 @@ class CpuMask {
     cpu_set_t* get() const { return set_.get(); }
     void add(int cpu) { CPU_SET_S(static_cast<std::size_t>(cpu), bytes(), set_.get()); }
     bool has(int cpu) const { return CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes(), set_.get()); }
+    int count() const { return CPU_COUNT_S(bytes(), set_.get()); }
 
   private:
     struct Free {
@@ -84,10 +87,18 @@ void add_places(CpuMask& mask) {
     }
 }
 
+/// What pin_threads found and left of a calling thread, or a second device would have the one CPU that the first left.
+struct BeforePinning {
+    std::vector<int> allowed;
+    int cpu;  ///< where the thread is since
+};
+thread_local std::optional<BeforePinning> before_pinning;
+
 std::vector<int> allowed_cpus() {
     CpuMask mask;
     std::vector<int> cpus;
     if (sched_getaffinity(0, CpuMask::bytes(), mask.get()) != 0) return {0};
+    if (before_pinning && mask.count() == 1 && mask.has(before_pinning->cpu)) return before_pinning->allowed;
     add_places(mask);
     for (int cpu = 0; cpu < CpuMask::cpus; ++cpu)
         if (mask.has(cpu)) cpus.push_back(cpu);
@@ -177,9 +188,11 @@ bool pin_this_thread(int cpu) {
 
 bool pin_threads(const std::vector<int>& cpus) {
     if (cpus.empty() || start_threads(static_cast<int>(cpus.size())) < static_cast<int>(cpus.size())) return false;
+    BeforePinning before{allowed_cpus(), cpus.front()};
     int pinned = 0;
 #pragma omp parallel num_threads(static_cast <int>(cpus.size())) reduction(+ : pinned)
     pinned += pin_this_thread(cpus[static_cast<std::size_t>(omp_get_thread_num())]);
+    if (pinned > 0) before_pinning = std::move(before);
     return pinned == static_cast<int>(cpus.size());
 }
 

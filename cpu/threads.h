@@ -7,8 +7,8 @@
 namespace kbench::cpu {
 
 /// One logical CPU for each physical core in the process's affinity mask, in order.
-/// Read from /sys/devices/system/cpu/*/topology; where that is missing every allowed CPU counts as a core. Call it
-/// before pin_threads, which leaves the calling thread, and all threads it starts later, one CPU. So does cpu_info.
+/// Read from /sys/devices/system/cpu/*/topology; where that is missing every allowed CPU counts as a core. In a thread
+/// that pin_threads keeps on one CPU they are those that it was allowed before.
 std::vector<int> physical_cores();
 
 /// All allowed CPUs: one of each core as above, then the others of the same cores. n threads use the first n.
@@ -18,8 +18,9 @@ std::vector<int> usable_cpus();
 /// libraries read that number from omp_get_max_threads: oneDNN and OpenBLAS leave a missing thread's share undone.
 int start_threads(int wanted);
 
-/// Pins OpenMP thread i to cpus[i]; the number of OpenMP threads is then cpus.size(). Returns false when fewer came or
-/// the system refuses; threads then float, and the caller reports it.
+/// Pins OpenMP thread i to cpus[i]; the number of OpenMP threads is then cpus.size(). The calling thread is the first
+/// of them, and threads and processes that it starts later begin on its CPU. Returns false when fewer came or the
+/// system refuses; threads then float, and the caller reports it.
 bool pin_threads(const std::vector<int>& cpus);
 
 /// Keeps the calling thread on one CPU. Returns false where the system refuses.
@@ -35,7 +36,7 @@ struct CpuInfo {
     std::vector<std::string> isa;  ///< those of avx2, avx512f, avx512_bf16, avx512_fp16, amx_tile, amx_bf16
     std::string governor;
 };
-/// Read once, on the first call. Call it before pin_threads, which narrows the calling thread's own mask.
+/// Read once, on the first call.
 const CpuInfo& cpu_info();
 
 }  // namespace kbench::cpu

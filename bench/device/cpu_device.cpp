@@ -46,7 +46,7 @@ std::pair<std::string, const char*> variable(const char* name) { return {name, s
 class CpuDevice final : public Device {
   public:
     explicit CpuDevice(int threads) {
-        const cpu::CpuInfo& cpu = cpu::cpu_info();  // read before the threads are pinned
+        const cpu::CpuInfo& cpu = cpu::cpu_info();
         std::vector<int> cpus = cpu::usable_cpus();
         const int cores = static_cast<int>(cpu::physical_cores().size());
         const std::optional<CpuQuota> quota = cpu_quota();

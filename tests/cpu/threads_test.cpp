@@ -104,6 +104,18 @@ TEST_F(Threads, PinnedThreadsRunOnTheirCores) {
     EXPECT_EQ(ran, cores);
 }
 
+TEST_F(Threads, APinnedThreadIsStillAllowedWhatItWasBefore) {
+    const std::vector<int> cpus = usable_cpus(), cores = physical_cores();
+    for (const int core : {cores.back(), cores.front()}) {  // the second time it is pinned already
+        ASSERT_TRUE(pin_threads({core}));
+        EXPECT_EQ(usable_cpus(), cpus);
+        EXPECT_EQ(physical_cores(), cores);
+    }
+    if (cores.size() == 1) GTEST_SKIP() << "one core cannot be taken away";
+    allow({cores.back()});
+    EXPECT_THAT(physical_cores(), testing::ElementsAre(cores.back())) << "others' masks count";
+}
+
 TEST_F(Threads, PinningToACpuThatDoesNotExistIsReported) {
     EXPECT_FALSE(pin_threads({8191}));
     EXPECT_FALSE(pin_threads({}));

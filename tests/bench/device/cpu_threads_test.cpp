@@ -3,7 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <omp.h>
 
+#include <memory>
+
+#include "bench/device/device.h"
 #include "kbench/error.h"
 #include "tests/bench/temporary_directory.h"
 
@@ -162,6 +166,16 @@ TEST(ThreadChoice, OnOneCoreAQuotaStillShowsItsThread) {
     EXPECT_EQ(choose_threads(found).threads, 1);
     EXPECT_EQ(choose_threads(found).from, "cores");
     EXPECT_THAT(choose_threads(found).warnings, IsEmpty());
+}
+
+/// The first one pinned this thread, whose mask alone would leave the second one core.
+TEST(CpuDevices, ASecondOneHasTheThreadsOfTheFirst) {
+    const std::unique_ptr<Device> first = make_cpu_device();
+    const std::unique_ptr<Device> second = make_cpu_device();
+    EXPECT_EQ(second->info().threads, first->info().threads);
+    EXPECT_EQ(second->info().cores, first->info().cores);
+    EXPECT_EQ(second->info().cpus, first->info().cpus);
+    EXPECT_EQ(omp_get_max_threads(), first->info().threads);
 }
 
 }  // namespace
