@@ -31,7 +31,7 @@ struct Options {
 /// Returns whether there is something to do: not where help was asked for.
 bool parse(int argc, char** argv, Options& options) {
     CLI::App app(
-        "Kernels of known behaviour, measured and explained as a model is: a matrix of what was planted and what kbench says.\nExit codes: 0 passed; 1 a truth is WRONG, or more than two cannot be told; 2 bad usage; 3 no GPU or no counters.");
+        "Kernels of known behaviour, measured and explained as a model is: a matrix of what was planted and what kbench says.\nExit codes: 0 passed; 1 a truth is WRONG, or more than one cannot be told; 2 bad usage; 3 no GPU or no counters.");
     app.add_option("--seed", options.seed, "decides sizes, shares and counts")->capture_default_str();
     app.add_option("--only", options.only, "NAME,...: these truths alone")->delimiter(',');
     app.add_option("--backend", options.backend)->check(CLI::IsMember({"cuda", "cpu", "all"}))->capture_default_str();
