@@ -22,8 +22,8 @@ constexpr double idle_ns = 20'000;
 /// Waits are of this length at most, so that a block is back when the clock has come so far.
 constexpr unsigned nap_ns = 200;
 
-/// Chunks that a block reads of L2 between two looks at the clock, each word as soon as its place is free: at the end
-/// of every chunk alone, while nothing is in flight, 20 SMs of an H100 took 19 % of L2's bandwidth at most.
+/// Chunks that a block reads of L2 between two looks at the clock, each word as soon as its place is free: with a look
+/// behind every chunk nothing would be in flight meanwhile.
 constexpr int l2_chunks = 8;
 
 constexpr int fma_chains = 4, fma_rounds = 512;
