@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -13,6 +14,9 @@
 namespace kbench {
 namespace {
 
+/// A bottleneck takes at least this much of the time.
+constexpr double bottleneck_share = 0.5;
+
 /// The unit for products in `precision`, or what stands for it: a narrower format is computed as fp32 where it has no
 /// unit, and fp64 is never faster than fp32.
 std::optional<Roof> matrix_roof(const Roofs& roofs, Precision precision, std::string& remark) {
@@ -22,36 +26,93 @@ std::optional<Roof> matrix_roof(const Roofs& roofs, Precision precision, std::st
     return fp32;
 }
 
+struct Flops {
+    double all = 0, matrix = 0;
+};
+
+Flops flops_of(const Model& model) {
+    Flops flops;
+    for (std::size_t i = model.untimed_ops; i < model.ops.size(); ++i) {
+        const OpNode& node = model.ops[i];
+        const double own = node.op.work(node.direction).flops;
+        flops.all += own;
+        if (node.op.kind().unit(node.direction) == RoofUnit::matrix) flops.matrix += own;
+    }
+    return flops;
+}
+
+bool is_on_each_device(Role role) {
+    return role == Role::weights || role == Role::gradients || role == Role::optimizer;
+}
+
+/// What one of `devices` moves where each op reads and writes by itself and each device has all weights.
+double unfused_bytes(const Model& model, Precision precision, int devices) {
+    Cost total;
+    for (std::size_t i = model.untimed_ops; i < model.ops.size(); ++i) total += step_cost(model, {i}, precision);
+    double bytes = 0;
+    for (std::size_t role = 0; role < role_count; ++role)
+        bytes += (total.bytes_read[role] + total.bytes_written[role]) /
+                 (is_on_each_device(static_cast<Role>(role)) ? 1 : devices);
+    return bytes;
+}
+
 }  // namespace
 
-Claim check_claim(const Model& model, const MachineFile& machine, double latency_s) {
-    if (!(latency_s > 0) || !std::isfinite(latency_s)) throw UsageError("--latency: must be a time above 0");
+const ClaimFloor& Claim::floor(Precision precision) const {
+    return *std::ranges::find(floors, precision, &ClaimFloor::precision);
+}
+
+std::optional<Precision> Claim::headline() const {
+    if (claimed) return claimed;
+    for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::fp16})
+        if (is_possible(floor(precision))) return precision;
+    return std::nullopt;
+}
+
+BandwidthAnswer Claim::is_bandwidth_bound(const ClaimFloor& floor) const {
+    const double needed_s = std::max(bottleneck_share * latency_s, floor.flops_s);
+    if (floor.compulsory_s >= needed_s) return BandwidthAnswer::yes;
+    return floor.unfused_s < needed_s ? BandwidthAnswer::no : BandwidthAnswer::cannot_tell;
+}
+
+Claim check_claim(const ClaimedRun& run, const MachineFile& machine) {
     const Roofs roofs(machine);
     const std::optional<Roof> dram = roofs.bandwidth(Level::dram);
     if (!dram) throw UsageError(fmt::format("{} states no bandwidth of its memory", machine.id));
 
-    Claim claim{model.name, machine.name, latency_s, 0, dram->per_s, {}};
-    double matrix_flops = 0;
-    for (const OpNode& node : model.ops) {
-        const double flops = node.op.work(node.direction).flops;
-        claim.flops += flops;
-        if (node.op.kind().unit(node.direction) == RoofUnit::matrix) matrix_flops += flops;
-    }
+    Claim claim;
+    claim.what = run.what;
+    claim.machine = machine.name;
+    claim.devices = run.devices;
+    claim.bytes_per_s = dram->per_s;
+    claim.boost_clock_mhz = machine.boost_clock_mhz;
+    claim.tdp_w = machine.tdp_w;
+    claim.claimed = run.precision;
     for (const Precision precision : all_precisions) {
+        const Model model = run.model(precision);
+        const Flops flops = flops_of(model);
+        if (claim.floors.empty()) {
+            claim.latency_s = run.seconds(flops.all);
+            if (!(claim.latency_s > 0) || !std::isfinite(claim.latency_s))
+                throw UsageError("a claimed time must be above 0");
+            claim.flops = flops.all;
+        }
         ClaimFloor floor;
         floor.precision = precision;
         const std::optional<Roof> matrix = matrix_roof(roofs, precision, floor.remark);
         if (!matrix) throw UsageError(fmt::format("{} states no FLOP/s for {}", machine.id, name(precision)));
         const Roof plain = roofs.plain(precision).value_or(*matrix);
         const bool is_one_unit = plain.ceiling == matrix->ceiling;
-        const double matrix_s = (is_one_unit ? claim.flops : matrix_flops) / matrix->per_s;
-        const double plain_s = is_one_unit ? 0 : (claim.flops - matrix_flops) / plain.per_s;
+        const double matrix_s = (is_one_unit ? flops.all : flops.matrix) / matrix->per_s;
+        const double plain_s = is_one_unit ? 0 : (flops.all - flops.matrix) / plain.per_s;
         const Roof& longest = matrix_s >= plain_s ? *matrix : plain;
-        floor.flops_s = std::max(matrix_s, plain_s);
+        floor.flops_s = std::max(matrix_s, plain_s) / run.devices;
         floor.ceiling = longest.ceiling;
         floor.peak_flop_per_s = longest.per_s;
-        floor.compulsory_bytes = compulsory_bytes(model, precision);
-        floor.bytes_s = floor.compulsory_bytes / dram->per_s;
+        floor.compulsory_bytes = compulsory_bytes(model, precision) / run.devices;
+        floor.compulsory_s = floor.compulsory_bytes / dram->per_s;
+        floor.unfused_bytes = unfused_bytes(model, precision, run.devices);
+        floor.unfused_s = floor.unfused_bytes / dram->per_s;
         claim.floors.push_back(std::move(floor));
     }
     return claim;

@@ -1,6 +1,9 @@
-// A published figure against physics: how long a model must take at the least on a machine, whatever the program.
+// A published figure against physics: how long its work must take at the least on a machine, whatever the program, and
+// how much of the time memory bandwidth can explain.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,34 +14,58 @@
 
 namespace kbench {
 
-/// What one precision needs at the least.
+/// What is said to have run: one pass over `model` in `seconds`, on `devices` that share its work.
+struct ClaimedRun {
+    std::string what;                             ///< "gpt2-large, batch 1, seq 1024"
+    std::function<Model(Precision)> model;        ///< training in 16 bits has tensors that other precisions lack
+    std::function<double(double flops)> seconds;  ///< a time, or what follows from a rate
+    int devices = 1;
+    std::optional<Precision> precision = {};  ///< what it is said to have computed in
+};
+
+/// What one precision needs.
 struct ClaimFloor {
     Precision precision = Precision::fp32;
     double flops_s = 0;           ///< FLOPs over the roofs of their units, which may work at the same time
-    double compulsory_bytes = 0;  ///< weights, inputs and outputs, each once
-    double bytes_s = 0;           ///< those over the memory's bandwidth
-    std::string ceiling;          ///< the unit that needs longest
+    double compulsory_bytes = 0;  ///< weights, inputs and outputs, each once: any program moves them
+    double unfused_bytes = 0;     ///< what each op reads and writes by itself, with nothing kept in a cache
+    double compulsory_s = 0;      ///< either over the memory's bandwidth
+    double unfused_s = 0;
+    std::string ceiling;  ///< the unit that needs longest
     double peak_flop_per_s = 0;
     std::string remark;  ///< what the machine file lacks and what stands for it; may be empty
 
-    double floor_s() const { return flops_s > bytes_s ? flops_s : bytes_s; }
+    double floor_s() const { return flops_s > compulsory_s ? flops_s : compulsory_s; }
 };
+
+/// Whether DRAM traffic is the bottleneck, by the bounds of that traffic: at least half of the time, and longer than
+/// the FLOPs take at their peak.
+enum class BandwidthAnswer { no, cannot_tell, yes };
 
 struct Claim {
-    std::string model, machine;
+    std::string what, machine;
+    int devices = 1;
     double latency_s = 0;
-    double flops = 0;
-    double bytes_per_s = 0;  ///< the memory's, as the datasheet states it
+    double flops = 0;        ///< of all devices
+    double bytes_per_s = 0;  ///< one device's memory, as the datasheet states it
+    std::optional<double> boost_clock_mhz, tdp_w;
+    std::optional<Precision> claimed;
     std::vector<ClaimFloor> floors;
 
-    /// FLOPs of the model over the claimed time.
-    double flop_per_s() const { return flops / latency_s; }
+    /// FLOPs over the claimed time, on each device.
+    double flop_per_s() const { return flops / latency_s / devices; }
     bool is_possible(const ClaimFloor& floor) const { return floor.floor_s() <= impossible_share * latency_s; }
+    const ClaimFloor& floor(Precision precision) const;
+    /// The claimed precision; else the first possible one of fp32, tf32 and fp16, since programs compute in fp32 unless
+    /// told otherwise. Nothing where none of those is possible.
+    std::optional<Precision> headline() const;
+    BandwidthAnswer is_bandwidth_bound(const ClaimFloor& floor) const;
 };
 
-/// `latency_s` for one forward of `model` on `machine`, in every precision. A precision that the machine states no unit
-/// for has the roof of the unit that would do its work, which is at least as fast. Throws UsageError for a machine that
-/// states no bandwidth or no FLOP/s, and for a time that is not positive.
-Claim check_claim(const Model& model, const MachineFile& machine, double latency_s);
+/// The floors of `run` on `machine`, in every precision. A precision that the machine states no unit for has the roof
+/// of the unit that would do its work, which is at least as fast. Weights, gradients and optimizer state are read by
+/// each of several devices at the most, and by one of them at the least; what devices exchange is not counted. Throws
+/// UsageError for a machine that states no bandwidth or no FLOP/s, and for a time that is not positive.
+Claim check_claim(const ClaimedRun& run, const MachineFile& machine);
 
 }  // namespace kbench

@@ -12,6 +12,11 @@
 namespace kbench {
 namespace {
 
+constexpr std::string_view answers[] = {"no", "cannot tell", "yes"};
+std::string_view answer_of(const Claim& claim, const ClaimFloor& floor) {
+    return answers[static_cast<int>(claim.is_bandwidth_bound(floor))];
+}
+
 std::string_view verdict(const Claim& claim, const ClaimFloor& floor) {
     return claim.is_possible(floor) ? "possible" : "impossible";
 }
@@ -22,69 +27,114 @@ std::string impossible_in(const Claim& claim) {
     });
 }
 
-const ClaimFloor& of(const Claim& claim, Precision precision) {
-    return *std::ranges::find(claim.floors, precision, &ClaimFloor::precision);
+double share(const Claim& claim, double seconds) { return 100 * seconds / claim.latency_s; }
+
+/// "5.2", "5.2 to 34": what compulsory and unfused traffic take, as percent of the time.
+std::string bandwidth_range(const Claim& claim, const ClaimFloor& floor) {
+    const std::string least = significant(share(claim, floor.compulsory_s), 2),
+                      most = significant(share(claim, floor.unfused_s), 2);
+    return least == most ? least : fmt::format("{} to {}", least, most);
 }
 
-/// The least that the time leaves unexplained is for what moves most.
-std::string bandwidth_sentence(const Claim& claim) {
-    const ClaimFloor* most = nullptr;
-    for (const ClaimFloor& floor : claim.floors)
-        if (claim.is_possible(floor) && (most == nullptr || floor.bytes_s > most->bytes_s)) most = &floor;
-    if (most == nullptr) return "No precision is possible, so nothing explains this time.";
-    return fmt::format("Of a time that is possible, bandwidth explains at most {} % (the least traffic, in {}).",
-                       significant(100 * most->bytes_s / claim.latency_s, 2), name(most->precision));
+std::string what_it_means(const Claim& claim, const ClaimFloor& floor) {
+    switch (claim.is_bandwidth_bound(floor)) {
+        case BandwidthAnswer::no:
+            return floor.unfused_s < floor.flops_s ? "the FLOPs alone need longer"
+                                                   : "even unfused, less than half of the time is traffic";
+        case BandwidthAnswer::yes: return "any program must move that much";
+        case BandwidthAnswer::cannot_tell: break;
+    }
+    return "it depends on what the program fused and what a cache kept: count its DRAM bytes";
+}
+
+/// Large products run below the boost clock at the power limit, so that a floor near the claim is hardly reached.
+std::string clock_sentence(const Claim& claim, const ClaimFloor& floor) {
+    if (!claim.boost_clock_mhz) return "";
+    const std::string limit =
+        claim.tdp_w ? fmt::format(" at the power limit ({} W)", significant(*claim.tdp_w, 4)) : "";
+    return fmt::format("Peaks are at the boost clock of {} MHz; large products{} run below it. This time needs {} MHz.",
+                       significant(*claim.boost_clock_mhz, 4), limit,
+                       significant(*claim.boost_clock_mhz * floor.flops_s / claim.latency_s, 3));
+}
+
+void add_answer(Section& section, const Claim& claim) {
+    const std::optional<Precision> precision = claim.headline();
+    if (!precision) {
+        section.add(Paragraph{"No usual precision is possible, so nothing explains this time.", Tone::lead});
+        return;
+    }
+    const ClaimFloor& floor = claim.floor(*precision);
+    const std::string_view why = claim.claimed                   ? "as claimed"
+                                 : *precision == Precision::fp32 ? "the usual one"
+                                                                 : "likely, since fp32 is impossible";
+    if (!claim.is_possible(floor)) {
+        section.add(Paragraph{fmt::format("In {} ({}) this time is impossible: it takes {} at the least.",
+                                          name(*precision), why, format_seconds(floor.floor_s())),
+                              Tone::lead});
+        return;
+    }
+    section.add(Paragraph{
+        fmt::format("In {} ({}) it is {} % of the peak. Bandwidth-bound? {}: DRAM explains {} % of the time, and {}.",
+                    name(*precision), why, significant(share(claim, floor.flops_s)), answer_of(claim, floor),
+                    bandwidth_range(claim, floor), what_it_means(claim, floor)),
+        Tone::lead});
+    if (const std::string clock = clock_sentence(claim, floor); !clock.empty()) section.add(Paragraph{clock});
 }
 
 }  // namespace
 
 Document claim_document(const Claim& claim) {
     Section section{""};
-    section.add(Paragraph{fmt::format(
-        "{} in {} on {}: {}, so {}. Peaks are the datasheet's; compulsory traffic is weights, inputs and outputs once, at {}.",
-        claim.model, format_seconds(claim.latency_s), claim.machine, format_flop(claim.flops),
-        format_flop_per_s(claim.flop_per_s()), format_bytes_per_s(claim.bytes_per_s))});
+    const std::string devices = claim.devices == 1 ? "" : fmt::format("{} devices, each ", claim.devices);
+    section.add(Paragraph{fmt::format("{} in {} on {}{}: {}, so {}{}, with {} of memory bandwidth.", claim.what,
+                                      format_seconds(claim.latency_s), devices, claim.machine, format_flop(claim.flops),
+                                      format_flop_per_s(claim.flop_per_s()), claim.devices == 1 ? "" : " each",
+                                      format_bytes_per_s(claim.bytes_per_s))});
+    add_answer(section, claim);
     if (const std::string not_so = impossible_in(claim); !not_so.empty())
         section.add(Paragraph{fmt::format("Impossible in {}.", not_so)});
-    if (!claim.is_possible(of(claim, Precision::fp32)) && claim.is_possible(of(claim, Precision::tf32)))
-        section.add(
-            Paragraph{"A run that was called fp32 was likely tf32, which frameworks may choose for fp32 products."});
-    section.add(Paragraph{bandwidth_sentence(claim)});
-    Rows rows{{words("precision"), figures("FLOPs need ms"), figures("peak"), figures("of it %"), figures("compulsory"),
-               figures("they need ms"), figures("bandwidth explains at most %"), words("remark"),
-               words("this time is")}};
+    Rows rows{{words("precision"), figures("FLOPs ms"), figures("peak", 2), figures("% of peak"),
+               figures("least traffic", 1), figures("DRAM ms", 1), figures("unfused traffic", 1), figures("DRAM ms", 1),
+               figures("bandwidth explains %"), words("remark"), words("this time is")}};
     for (const ClaimFloor& floor : claim.floors)
         rows.rows.push_back({std::string(name(floor.precision)), significant(1e3 * floor.flops_s),
-                             format_flop_per_s(floor.peak_flop_per_s),
-                             significant(100 * floor.flops_s / claim.latency_s), format_bytes(floor.compulsory_bytes),
-                             significant(1e3 * floor.bytes_s), significant(100 * floor.bytes_s / claim.latency_s, 2),
-                             floor.remark, std::string(verdict(claim, floor))});
+                             format_flop_per_s(floor.peak_flop_per_s), significant(share(claim, floor.flops_s)),
+                             format_bytes(floor.compulsory_bytes), significant(1e3 * floor.compulsory_s),
+                             format_bytes(floor.unfused_bytes), significant(1e3 * floor.unfused_s),
+                             bandwidth_range(claim, floor), floor.remark, std::string(verdict(claim, floor))});
     section.add(std::move(rows));
-    return {claim.model, {std::move(section)}};
+    return {claim.what, {std::move(section)}};
 }
 
 std::string claim_json(const Claim& claim) {
     using Json = nlohmann::ordered_json;
     Json floors = Json::array();
     for (const ClaimFloor& floor : claim.floors)
-        floors.push_back({{"precision", name(floor.precision)},
-                          {"flops_ms", 1e3 * floor.flops_s},
-                          {"ceiling", floor.ceiling},
-                          {"peak_tflop_per_s", floor.peak_flop_per_s * 1e-12},
-                          {"peak_share", floor.flops_s / claim.latency_s},
-                          {"compulsory_bytes", floor.compulsory_bytes},
-                          {"bytes_ms", 1e3 * floor.bytes_s},
-                          {"bandwidth_share", floor.bytes_s / claim.latency_s},
-                          {"remark", floor.remark},
-                          {"verdict", verdict(claim, floor)}});
-    const Json document{{"schema", "kbench.claim/1"},
-                        {"model", claim.model},
-                        {"machine", claim.machine},
-                        {"latency_ms", 1e3 * claim.latency_s},
-                        {"flops", claim.flops},
-                        {"tflop_per_s", claim.flop_per_s() * 1e-12},
-                        {"gb_per_s", claim.bytes_per_s * 1e-9},
-                        {"precisions", std::move(floors)}};
+        floors.push_back(
+            {{"precision", name(floor.precision)},
+             {"flops_ms", 1e3 * floor.flops_s},
+             {"ceiling", floor.ceiling},
+             {"peak_tflop_per_s", floor.peak_flop_per_s * 1e-12},
+             {"peak_share", floor.flops_s / claim.latency_s},
+             {"compulsory_bytes", floor.compulsory_bytes},
+             {"compulsory_ms", 1e3 * floor.compulsory_s},
+             {"unfused_bytes", floor.unfused_bytes},
+             {"unfused_ms", 1e3 * floor.unfused_s},
+             {"bandwidth_share", {floor.compulsory_s / claim.latency_s, floor.unfused_s / claim.latency_s}},
+             {"bandwidth_bound", answer_of(claim, floor)},
+             {"remark", floor.remark},
+             {"verdict", verdict(claim, floor)}});
+    Json document{{"schema", "kbench.claim/2"},
+                  {"what", claim.what},
+                  {"machine", claim.machine},
+                  {"devices", claim.devices},
+                  {"latency_ms", 1e3 * claim.latency_s},
+                  {"flops", claim.flops},
+                  {"tflop_per_s", claim.flop_per_s() * 1e-12},
+                  {"gb_per_s", claim.bytes_per_s * 1e-9}};
+    if (claim.claimed) document["claimed_precision"] = name(*claim.claimed);
+    if (const std::optional<Precision> precision = claim.headline()) document["headline_precision"] = name(*precision);
+    document["precisions"] = std::move(floors);
     return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

@@ -8,7 +8,7 @@
 
 namespace kbench {
 
-/// What follows, then a row for each precision, which ends in "possible" or "impossible".
+/// The answer for one precision, then a row for each, which ends in "possible" or "impossible".
 Document claim_document(const Claim& claim);
 /// The same figures in full precision.
 std::string claim_json(const Claim& claim);

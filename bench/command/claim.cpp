@@ -8,9 +8,54 @@
 #include "bench/command/command.h"
 #include "bench/command/machine_path.h"
 #include "bench/device/console.h"
+#include "bench/measure/point_plans.h"
 #include "kbench/error.h"
+#include "models/problem.h"
 
 namespace kbench {
+namespace {
+
+std::int64_t count_of(const ClaimRequest& request, const ModelAxis& axis) {
+    const auto asked = request.at.counts.find(axis.name);
+    return asked == request.at.counts.end() ? axis.usual : asked->second;
+}
+
+/// "gpt2-large, batch 1, seq 1024", "gemm m4096n4096k4096 dgrad".
+std::string what_ran(const ClaimRequest& request) {
+    std::string what = request.problem ? fmt::format("{} {}", request.op, request.shape) : request.spec.name;
+    for (const ModelAxis& axis : request.spec.axes)
+        if (axis.is_count()) what += fmt::format(", {} {}", axis.name, count_of(request, axis));
+    for (const auto& [axis, word] : request.at.words) what += fmt::format(", {} {}", axis, word);
+    if (request.direction != "fwd")
+        what += request.direction == "train" ? ", a training step" : ", " + request.direction;
+    return what;
+}
+
+/// The model of one pass: a training step with AdamW and, in 16 bits, fp32 master weights, unless it is of one op.
+Model model_of(const ClaimRequest& request, Precision precision) {
+    if (request.problem) return make_problem_model(*request.problem, 1, 1);
+    Point point;
+    point.set("precision", name(precision));
+    point.set("direction", request.direction);
+    if (request.direction == "train") {
+        point.set("optimizer", "adamw");
+        point.set("master", "fp32");
+    }
+    return PointPlans::in_direction(point, request.spec.build(request.at));
+}
+
+/// The claimed time of a pass over `model`, or what follows from the rate.
+double seconds_of(const ClaimRequest& request, double flops) {
+    if (request.latency_s > 0) return request.latency_s;
+    if (request.rate_of == RateOf::flops) return flops / request.per_s;
+    double items = 1;
+    for (const ModelAxis& axis : request.spec.axes)
+        if (axis.name == "batch" || (axis.name == "seq" && request.rate_of == RateOf::tokens))
+            items *= static_cast<double>(count_of(request, axis));
+    return items / request.per_s;
+}
+
+}  // namespace
 
 int claim_command(const std::vector<std::string>& arguments, const std::string&) {
     const ParsedClaim parsed = parse_claim(arguments);
@@ -20,17 +65,13 @@ int claim_command(const std::vector<std::string>& arguments, const std::string&)
     }
     const ClaimRequest& request = parsed.request;
     for (const std::string& note : request.spec.notes) say("kbench: {}\n", note);
-    Claim claim = check_claim(request.spec.build(request.at), machine_at(request.machine), request.latency_s);
-    for (const ModelAxis& axis : request.spec.axes)
-        if (axis.is_count()) {
-            const auto asked = request.at.counts.find(axis.name);
-            claim.model +=
-                fmt::format(", {} {}", axis.name, asked == request.at.counts.end() ? axis.usual : asked->second);
-        }
-    for (const auto& [axis, word] : request.at.words) claim.model += fmt::format(", {} {}", axis, word);
-    const std::string text =
-        request.format == "json" ? claim_json(claim) : written(claim_document(claim), request.format);
-    put_text(text);
+    const Claim claim = check_claim({.what = what_ran(request),
+                                     .model = [&](Precision precision) { return model_of(request, precision); },
+                                     .seconds = [&](double flops) { return seconds_of(request, flops); },
+                                     .devices = request.devices,
+                                     .precision = request.precision},
+                                    machine_at(request.machine));
+    put_text(request.format == "json" ? claim_json(claim) : written(claim_document(claim), request.format));
     return 0;
 }
 

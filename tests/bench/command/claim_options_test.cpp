@@ -43,6 +43,61 @@ TEST(ClaimOptions, AClaimIsAboutOneModelAtOnePointOfOneMachine) {
     EXPECT_EQ(request.at.word("attention"), "unfused");
 }
 
+TEST(ClaimOptions, ARateHasItsUnitAndTheWorkHasWhatItCounts) {
+    const auto rate = [](const std::string& text) {
+        return parse_claim({"--model", "gpt2", "--machine", "l4", "--throughput", text}).request;
+    };
+    EXPECT_DOUBLE_EQ(rate("38600tokens/s").per_s, 38600);
+    EXPECT_EQ(rate("38600tokens/s").rate_of, RateOf::tokens);
+    EXPECT_EQ(rate("12sequences/s").rate_of, RateOf::sequences);
+    EXPECT_DOUBLE_EQ(rate("763TFLOP/s").per_s, 763e12);
+    EXPECT_DOUBLE_EQ(rate("80GFLOP/s").per_s, 80e9);
+    for (const char* text : {"", "12", "tokens/s", "-1tokens/s", "12 tokens/s", "12/s", "1e999tokens/s"})
+        EXPECT_THAT(refusal({"--model", "gpt2", "--machine", "l4", "--throughput", text}), HasSubstr("with its unit"));
+    EXPECT_THAT(refusal({"--model", "deepspeech2", "--machine", "l4", "--throughput", "9tokens/s"}),
+                HasSubstr("has no tokens"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--machine", "l4", "--throughput", "9tokens/s", "--latency", "1ms"}),
+                HasSubstr("one of them"));
+}
+
+TEST(ClaimOptions, AnOpStandsForAModel) {
+    const auto op = [](std::vector<std::string> more) {
+        std::vector<std::string> all{"--machine", "l4", "--latency", "1ms"};
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    };
+    const ClaimRequest request =
+        parse_claim(op({"--op", "gemm", "--shape", "m64n48k32", "--direction", "dgrad"})).request;
+    ASSERT_TRUE(request.problem.has_value());
+    EXPECT_EQ(request.problem->direction, Direction::dgrad);
+    EXPECT_THAT(refusal(op({"--op", "gemm"})), HasSubstr("--shape is missing: the shape of gemm, such as m"));
+    EXPECT_THAT(refusal(op({"--shape", "m64n48k32"})), HasSubstr("name it, as in --op gemm"));
+    EXPECT_THAT(refusal(op({"--op", "gem", "--shape", "m64n48k32"})), HasSubstr("gemm"));
+    EXPECT_THAT(refusal(op({"--op", "gemm", "--shape", "m64n48k32", "--model", "gpt2"})), HasSubstr("one of them"));
+    EXPECT_THAT(refusal(op({"--op", "gemm", "--shape", "m64n48k32", "--batch", "4"})), HasSubstr("are a model's"));
+    EXPECT_THAT(refusal(op({"--op", "gemm", "--shape", "m64n48k32", "--direction", "train"})),
+                HasSubstr("no such direction"));
+    EXPECT_THAT(refusal(op({"--model", "gpt2", "--direction", "wgrad"})), HasSubstr("fwd, bwd and train"));
+    EXPECT_THAT(refusal({"--op", "gemm", "--shape", "m64n48k32", "--machine", "l4", "--throughput", "9sequences/s"}),
+                HasSubstr("is in TFLOP/s"));
+}
+
+TEST(ClaimOptions, DevicesAndPrecisionAreOneValue) {
+    const std::vector<std::string> all{"--model", "gpt2", "--machine", "l4", "--latency", "1ms"};
+    const auto with = [&](const std::string& option, const std::string& value) {
+        std::vector<std::string> more = all;
+        more.insert(more.end(), {option, value});
+        return more;
+    };
+    EXPECT_EQ(parse_claim(with("--devices", "8")).request.devices, 8);
+    EXPECT_EQ(parse_claim(with("--precision", "bf16")).request.precision, Precision::bf16);
+    EXPECT_EQ(parse_claim(all).request.precision, std::nullopt);
+    for (const char* text : {"0", "-1", "1,2", "x", "100001"})
+        EXPECT_THAT(refusal(with("--devices", text)), HasSubstr("--devices"));
+    for (const char* text : {"all", "fp16,bf16", "fp8"})
+        EXPECT_THAT(refusal(with("--precision", text)), HasSubstr("--precision"));
+}
+
 TEST(ClaimOptions, TheReferenceInDocsIsTheTable) {
     std::ifstream file(std::string(KBENCH_SOURCE_DIR) + "/docs/claim.md");
     std::stringstream text;
