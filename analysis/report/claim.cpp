@@ -29,10 +29,11 @@ std::string impossible_in(const Claim& claim) {
 
 double share(const Claim& claim, double seconds) { return 100 * seconds / claim.latency_s; }
 
-/// "5.2", "5.2 to 34": what compulsory and unfused traffic take, as percent of the time.
+/// "5.2", "5.2 to 34": what compulsory and unfused traffic take, as percent of the time, of which neither takes more
+/// than all.
 std::string bandwidth_range(const Claim& claim, const ClaimFloor& floor) {
-    const std::string least = significant(share(claim, floor.compulsory_s), 2),
-                      most = significant(share(claim, floor.unfused_s), 2);
+    const std::string least = significant(std::min(100.0, share(claim, floor.compulsory_s)), 2),
+                      most = significant(std::min(100.0, share(claim, floor.unfused_s)), 2);
     return least == most ? least : fmt::format("{} to {}", least, most);
 }
 
@@ -50,17 +51,18 @@ std::string what_it_means(const Claim& claim, const ClaimFloor& floor) {
 /// Large products run below the boost clock at the power limit, so that a floor near the claim is hardly reached.
 std::string clock_sentence(const Claim& claim, const ClaimFloor& floor) {
     if (!claim.boost_clock_mhz) return "";
-    const std::string limit =
-        claim.tdp_w ? fmt::format(" at the power limit ({} W)", significant(*claim.tdp_w, 4)) : "";
-    return fmt::format("Peaks are at the boost clock of {} MHz; large products{} run below it. This time needs {} MHz.",
-                       significant(*claim.boost_clock_mhz, 4), limit,
-                       significant(*claim.boost_clock_mhz * floor.flops_s / claim.latency_s, 3));
+    return fmt::format(
+        "Peaks are at the boost clock of {:.0f} MHz, below which large products run{}. This time needs {:.0f} MHz at the full rate.",
+        *claim.boost_clock_mhz, claim.tdp_w ? fmt::format(" at the power limit of {:.0f} W", *claim.tdp_w) : "",
+        *claim.boost_clock_mhz * floor.flops_s / claim.latency_s);
 }
 
 void add_answer(Section& section, const Claim& claim) {
     const std::optional<Precision> precision = claim.headline();
     if (!precision) {
-        section.add(Paragraph{"No usual precision is possible, so nothing explains this time.", Tone::lead});
+        section.add(
+            Paragraph{"Impossible in every precision that programs usually compute in, so nothing explains this time.",
+                      Tone::lead});
         return;
     }
     const ClaimFloor& floor = claim.floor(*precision);
@@ -91,7 +93,7 @@ Document claim_document(const Claim& claim) {
                                       format_flop_per_s(claim.flop_per_s()), claim.devices == 1 ? "" : " each",
                                       format_bytes_per_s(claim.bytes_per_s))});
     add_answer(section, claim);
-    if (const std::string not_so = impossible_in(claim); !not_so.empty())
+    if (const std::string not_so = impossible_in(claim); !not_so.empty() && claim.headline())
         section.add(Paragraph{fmt::format("Impossible in {}.", not_so)});
     Rows rows{{words("precision"), figures("FLOPs ms"), figures("peak", 2), figures("% of peak"),
                figures("least traffic", 1), figures("DRAM ms", 1), figures("unfused traffic", 1), figures("DRAM ms", 1),

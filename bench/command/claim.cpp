@@ -31,6 +31,13 @@ std::string what_ran(const ClaimRequest& request) {
     return what;
 }
 
+/// The model's axes: of a program that is not known, the variant that moves most.
+ModelPoint model_point(const ClaimRequest& request) {
+    ModelPoint at = request.at;
+    if (request.spec.axis("attention") != nullptr) at.words.emplace("attention", "unfused");
+    return at;
+}
+
 /// The model of one pass: a training step with AdamW and, in 16 bits, fp32 master weights, unless it is of one op.
 Model model_of(const ClaimRequest& request, Precision precision) {
     if (request.problem) return make_problem_model(*request.problem, 1, 1);
@@ -41,7 +48,7 @@ Model model_of(const ClaimRequest& request, Precision precision) {
         point.set("optimizer", "adamw");
         point.set("master", "fp32");
     }
-    return PointPlans::in_direction(point, request.spec.build(request.at));
+    return PointPlans::in_direction(point, request.spec.build(model_point(request)));
 }
 
 /// The claimed time of a pass over `model`, or what follows from the rate.

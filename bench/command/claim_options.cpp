@@ -67,8 +67,11 @@ int parse_devices(const std::string& text) {
 
 /// What a model may be built at.
 OptionOf<ClaimRequest> axis_option(const Axis& axis) {
-    return {fmt::format("--{}", axis.name), std::string(axis.option), axis.usual ? text_of(*axis.usual) : "the model's",
-            std::string(axis.what), [&axis](ClaimRequest& r, const std::string& text) {
+    const std::string usual = axis.name == "attention" ? "unfused, which moves more"
+                              : axis.usual             ? text_of(*axis.usual)
+                                                       : "the model's";
+    return {fmt::format("--{}", axis.name), std::string(axis.option), usual, std::string(axis.what),
+            [&axis](ClaimRequest& r, const std::string& text) {
                 const std::vector<AxisValue> values = axis_values(axis, text);
                 if (values.size() != 1 || values.front() == AxisValue(std::int64_t{0}))
                     throw UsageError(fmt::format("--{} '{}': a claim is about one value", axis.name, text));

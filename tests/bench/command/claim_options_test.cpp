@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <regex>
 #include <sstream>
 
+#include "tests/bench/program.h"
 #include "tests/bench/refusal.h"
 
 namespace kbench {
@@ -104,6 +106,35 @@ TEST(ClaimOptions, TheReferenceInDocsIsTheTable) {
     text << file.rdbuf();
     EXPECT_THAT(text.str(), HasSubstr(claim_options_markdown())) << "the table in docs/claim.md must be:\n"
                                                                  << claim_options_markdown();
+}
+
+/// What docs/claim.md says of published figures: a row of its table is a command and the answer that kbench prints.
+class ClaimDocs : public Program {};
+
+std::string on_one_line(const std::string& text) { return std::regex_replace(text, std::regex("[[:space:]]+"), " "); }
+
+TEST_F(ClaimDocs, EachPublishedFigureHasTheAnswerThatKbenchGives) {
+    std::ifstream file(std::string(KBENCH_SOURCE_DIR) + "/docs/claim.md");
+    int rows = 0;
+    for (std::string line; std::getline(file, line);) {
+        std::smatch row;
+        if (!std::regex_match(line, row, std::regex("\\|.*\\| `kbench (claim .*)` \\| (.*) \\|"))) continue;
+        const Outcome outcome = kbench(row[1].str());
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+        EXPECT_THAT(on_one_line(outcome.out), HasSubstr(row[2].str())) << row[1];
+        ++rows;
+    }
+    EXPECT_GE(rows, 6);
+}
+
+TEST_F(ClaimDocs, TheExampleIsAsPrinted) {
+    const std::string docs = read_text(std::string(KBENCH_SOURCE_DIR) + "/docs/claim.md");
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(docs, found, std::regex("\n    kbench (claim .*)\n")));
+    std::istringstream lines(kbench(found[1].str()).out);
+    std::string indented;
+    for (std::string line; std::getline(lines, line);) indented += line.empty() ? "\n" : "    " + line + "\n";
+    EXPECT_THAT(docs, HasSubstr(indented));
 }
 
 }  // namespace

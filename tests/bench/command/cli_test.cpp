@@ -587,7 +587,7 @@ TEST_F(Cli, EveryComparisonHasAPage) {
     for (const auto& [command, told] :
          {std::pair{"compare " + recorded + " " + recorded + "-repeat", "End to end"},
           {"report " + recorded + " --what-if a100-sxm4-80gb", "What if: "},
-          {"claim --model gpt2-large --seq 1024 --machine h100-sxm --latency 31ms", "bandwidth explains"}}) {
+          {"claim --model gpt2-large --seq 1024 --machine h100-sxm --latency 31ms", "Bandwidth-bound?"}}) {
         const Outcome page = kbench(command + " --format html");
         EXPECT_EQ(page.exit_code, 0) << command << page.err;
         EXPECT_TRUE(page.out.starts_with("<!doctype html>")) << command;
