@@ -52,7 +52,19 @@ double tensor_bytes(const Tensor& tensor, Precision precision) {
     return bytes_of(tensor, static_cast<double>(tensor.elements()), precision);
 }
 
-Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precision precision) {
+namespace {
+
+/// By tensor the ops that read it.
+using Readers = std::vector<std::vector<std::size_t>>;
+
+Readers readers_of(const Model& model) {
+    Readers readers(model.tensors.size());
+    for (std::size_t i = 0; i < model.ops.size(); ++i)
+        for (const TensorId id : model.ops[i].inputs) readers[id].push_back(i);
+    return readers;
+}
+
+Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precision precision, const Readers& readers) {
     Cost cost;
     struct Written {
         Part part;
@@ -84,12 +96,12 @@ Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precisio
 
     // A tensor written here must reach memory when an op outside reads it, or when no op does: it is then a result.
     const std::set<std::size_t> inside(ops.begin(), ops.end());
-    std::set<TensorId> read_outside(model.outputs.begin(), model.outputs.end());
-    for (std::size_t i = 0; i < model.ops.size(); ++i)
-        if (!inside.contains(i)) read_outside.insert(model.ops[i].inputs.begin(), model.ops[i].inputs.end());
-
+    const auto is_read_outside = [&](TensorId id) {
+        return std::ranges::count(model.outputs, id) > 0 ||
+               std::ranges::any_of(readers[id], [&](std::size_t op) { return !inside.contains(op); });
+    };
     for (const auto& [id, what] : written) {
-        if (read_outside.contains(id) || !read.contains(id))
+        if (!read.contains(id) || is_read_outside(id))
             cost.bytes_written[static_cast<std::size_t>(what.role)] +=
                 bytes_of(model.tensors[id], elements(what.part), precision);
     }
@@ -99,6 +111,20 @@ Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precisio
             cost.bytes_read[static_cast<std::size_t>(tensor.role)] += bytes_of(tensor, elements(part), precision);
     }
     return cost;
+}
+
+}  // namespace
+
+Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precision precision) {
+    return step_cost(model, ops, precision, readers_of(model));
+}
+
+Cost unfused_cost(const Model& model, Precision precision) {
+    const Readers readers = readers_of(model);
+    Cost total;
+    for (std::size_t i = model.untimed_ops; i < model.ops.size(); ++i)
+        total += step_cost(model, {i}, precision, readers);
+    return total;
 }
 
 double compulsory_bytes(const Model& model, Precision precision) {

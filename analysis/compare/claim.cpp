@@ -47,8 +47,7 @@ bool is_on_each_device(Role role) {
 
 /// What one of `devices` moves where each op reads and writes by itself and each device has all weights.
 double unfused_bytes(const Model& model, Precision precision, int devices) {
-    Cost total;
-    for (std::size_t i = model.untimed_ops; i < model.ops.size(); ++i) total += step_cost(model, {i}, precision);
+    const Cost total = unfused_cost(model, precision);
     double bytes = 0;
     for (std::size_t role = 0; role < role_count; ++role)
         bytes += (total.bytes_read[role] + total.bytes_written[role]) /

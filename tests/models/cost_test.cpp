@@ -166,6 +166,21 @@ TEST(StepCost, FusingRemovesExactlyTheIntermediateTensors) {
     EXPECT_EQ(fused.bytes_written[index(Role::activations)], 4 * 8 * 48);
 }
 
+TEST(UnfusedCost, IsTheSumOfTheOpsEachByItself) {
+    for (const AttentionKind attention : {AttentionKind::fused, AttentionKind::unfused}) {
+        Model model = tiny(attention);
+        model.untimed_ops = 2;
+        Cost apart;
+        for (std::size_t op = model.untimed_ops; op < model.ops.size(); ++op)
+            apart += step_cost(model, {op}, Precision::bf16);
+        const Cost unfused = unfused_cost(model, Precision::bf16);
+        EXPECT_EQ(unfused.flops, apart.flops);
+        EXPECT_EQ(unfused.bytes_read, apart.bytes_read);
+        EXPECT_EQ(unfused.bytes_written, apart.bytes_written);
+        EXPECT_GT(unfused.bytes(), compulsory_bytes(model, Precision::bf16));
+    }
+}
+
 TEST(StepCost, TensorReadByALaterStepIsStillWritten) {
     // The residual sum in front of ln_2 is read by ln_2, and again by the block's second residual addition.
     const Model model = tiny(AttentionKind::fused);
