@@ -31,10 +31,11 @@ std::string what_ran(const ClaimRequest& request) {
     return what;
 }
 
-/// The model's axes: of a program that is not known, the variant that moves most.
+/// The model's axes: of a program that is not known, the variant that moves most. Unfused attention has no backward.
 ModelPoint model_point(const ClaimRequest& request) {
     ModelPoint at = request.at;
-    if (request.spec.axis("attention") != nullptr) at.words.emplace("attention", "unfused");
+    if (request.direction == "fwd" && request.spec.axis("attention") != nullptr)
+        at.words.emplace("attention", "unfused");
     return at;
 }
 

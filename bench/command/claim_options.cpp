@@ -67,7 +67,7 @@ int parse_devices(const std::string& text) {
 
 /// What a model may be built at.
 OptionOf<ClaimRequest> axis_option(const Axis& axis) {
-    const std::string usual = axis.name == "attention" ? "unfused, which moves more"
+    const std::string usual = axis.name == "attention" ? "unfused, which moves more; fused with a backward"
                               : axis.usual             ? text_of(*axis.usual)
                                                        : "the model's";
     return {fmt::format("--{}", axis.name), std::string(axis.option), usual, std::string(axis.what),
