@@ -16,7 +16,7 @@ namespace kbench {
 
 /// What is said to have run: one pass over `model` in `seconds`, on `devices` that share its work.
 struct ClaimedRun {
-    std::string what;                             ///< "gpt2-large, batch 1, seq 1024"
+    std::string what;                             ///< the model or op and its point, as sentences name it
     std::function<Model(Precision)> model;        ///< training in 16 bits has tensors that other precisions lack
     std::function<double(double flops)> seconds;  ///< a time, or what follows from a rate
     int devices = 1;
@@ -46,7 +46,7 @@ struct Claim {
     std::string what, machine;
     int devices = 1;
     double latency_s = 0;
-    double flops = 0;        ///< of all devices
+    double flops = 0;        ///< what all devices compute together
     double bytes_per_s = 0;  ///< one device's memory, as the datasheet states it
     std::optional<double> boost_clock_mhz, tdp_w;
     std::optional<Precision> claimed;

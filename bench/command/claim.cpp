@@ -20,7 +20,7 @@ std::int64_t count_of(const ClaimRequest& request, const ModelAxis& axis) {
     return asked == request.at.counts.end() ? axis.usual : asked->second;
 }
 
-/// "gpt2-large, batch 1, seq 1024", "gemm m4096n4096k4096 dgrad".
+/// The model with every count of its point, or the op with its shape.
 std::string what_ran(const ClaimRequest& request) {
     std::string what = request.problem ? fmt::format("{} {}", request.op, request.shape) : request.spec.name;
     for (const ModelAxis& axis : request.spec.axes)
