@@ -141,9 +141,12 @@ std::string causes_sentence(const Explanation& explanation) {
     }
     std::erase_if(parts, [&](const Part& part) { return part.us < noteworthy * whole.time_us; });
     std::ranges::stable_sort(parts, std::greater{}, &Part::us);
-    std::string text =
-        fmt::format("Of {} ms, {}; {} ms are not explained", ms(whole.time_us), joined(parts, ", ", &Part::text),
-                    ms(std::max(whole.misfit_us, std::abs(whole.lines[Cause::unexplained].value))));
+    constexpr double well_beyond = 1.5;  // misfits that do not cancel are what is left, but for rounding
+    const double left_us = whole.lines[Cause::unexplained].value;
+    std::string text = fmt::format("Of {} ms, {}; {} ms are not explained", ms(whole.time_us),
+                                   joined(parts, ", ", &Part::text), ms(left_us));
+    if (whole.misfit_us > well_beyond * std::abs(left_us))
+        text += fmt::format(", in which misfits of {} ms cancel", ms(whole.misfit_us));
     if (!whole.is_explanation()) text += fmt::format(", where under {} is the goal", percent(explanation_tolerance));
     return text + ".";
 }

@@ -194,6 +194,15 @@ TEST(Answer, SaysTheLargestCausesAndTheirChanges) {
         "Of 0.100 ms, 0.055 ms are work at the roof of fp16_tensor, 0.025 ms main loop (more independent work a warp), 0.020 ms fixed time of 1 step (fewer, larger kernels (fuse with a neighbour, a larger batch)); 0.000 ms are not explained.");
 }
 
+/// Two products have one fit: one takes 10 us less in the model and the other 10 us more.
+TEST(Answer, SaysWhatMisfitsCancelInWhatIsLeft) {
+    Result result = known::result_of({{.op = "gemm", .us = 90, .compute = 0.5, .occupancy_pct = 12},
+                                      {.op = "gemm", .us = 110, .compute = 0.5, .occupancy_pct = 12}});
+    result.points[0].size_scaling = {known::make_sizes({0, 1}, 20, 80)};
+    EXPECT_THAT(explain(result, result.points[0]).answer[1],
+                HasSubstr("0.000 ms are not explained, in which misfits of 0.020 ms cancel"));
+}
+
 TEST(Answer, BeginsWithAnInterventionThatContradictsARoof) {
     Result result = known::result_of({{.us = 100, .dram = 0.9, .unfused = 0.9}});
     known::add_sm_scaling(result.points[0], 1);

@@ -127,15 +127,5 @@ TEST_F(ClaimDocs, EachPublishedFigureHasTheAnswerThatKbenchGives) {
     EXPECT_GE(rows, 6);
 }
 
-TEST_F(ClaimDocs, TheExampleIsAsPrinted) {
-    const std::string docs = read_text(std::string(KBENCH_SOURCE_DIR) + "/docs/claim.md");
-    std::smatch found;
-    ASSERT_TRUE(std::regex_search(docs, found, std::regex("\n    kbench (claim .*)\n")));
-    std::istringstream lines(kbench(found[1].str()).out);
-    std::string indented;
-    for (std::string line; std::getline(lines, line);) indented += line.empty() ? "\n" : "    " + line + "\n";
-    EXPECT_THAT(docs, HasSubstr(indented));
-}
-
 }  // namespace
 }  // namespace kbench
