@@ -85,6 +85,14 @@ std::string sampled_together(const EndToEnd& times) {
                        *times.runs_per_sample);
 }
 
+/// What a caller waits for who copies the inputs in and the results out; empty where nothing is copied.
+std::string host_latency(const EndToEnd& times) {
+    if (!times.host_to_device || !times.device_to_host) return {};
+    return fmt::format("{}, with H2D and D2H",
+                       format_ms(times.host_to_device->summary_ms.median + times.latency.summary_ms.median +
+                                 times.device_to_host->summary_ms.median));
+}
+
 std::string planned(const MemoryPlan& memory, Depth depth) {
     if (memory.total() == 0) return {};
     return depth == Depth::full ? format_bytes(static_cast<double>(memory.total())) : memory_text(memory);
@@ -148,6 +156,7 @@ Section figures_section(const SectionContext& context) {
         section.add(Paragraph{sampled_together(times)});
         section.add(Paragraph{not_converged(times)});
     }
+    add("host latency", host_latency(times), "derived: medians added");
     std::vector<std::string> rates;
     if (times.sequences_per_s) rates.push_back(significant(*times.sequences_per_s, 4) + " sequences/s");
     if (times.tokens_per_s) rates.push_back(significant(*times.tokens_per_s, 4) + " tokens/s");

@@ -10,6 +10,7 @@
 #include "analysis/report/markdown_text.h"
 #include "analysis/report/writers.h"
 #include "analysis/result/result_json.h"
+#include "models/base/format.h"
 #include "tests/analysis/example_result.h"
 #include "tests/analysis/golden.h"
 
@@ -83,6 +84,19 @@ TEST(Markdown, ShowsNoIntervalOfTooFewSamples) {
                                column = "| median ms | 95 % interval |";
     EXPECT_THAT(with_samples(12), AllOf(HasSubstr(figure), HasSubstr(column)));
     EXPECT_THAT(with_samples(9), AllOf(Not(HasSubstr(figure)), Not(HasSubstr(column)), HasSubstr("median of 9")));
+}
+
+TEST(Markdown, HostLatencyAddsTheCopiesWhereThereAreSome) {
+    Result result = one_point();
+    EndToEnd& times = *result.points[0].end_to_end;
+    times.latency = example::timing(40, 12);
+    times.host_to_device = example::timing(0.5, 12);
+    times.device_to_host = example::timing(2, 12);
+    const double all = times.latency.summary_ms.median + times.host_to_device->summary_ms.median +
+                       times.device_to_host->summary_ms.median;
+    EXPECT_THAT(write_markdown(result), HasSubstr("| host latency | " + format_ms(all) + ", with H2D and D2H |"));
+    times.device_to_host.reset();
+    EXPECT_THAT(write_markdown(result), Not(HasSubstr("host latency")));
 }
 
 TEST(Markdown, LeastBytesStandBesideStreamingBytesWhereTheResultHasThem) {
