@@ -122,8 +122,12 @@ Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precisio
 Cost unfused_cost(const Model& model, Precision precision) {
     const Readers readers = readers_of(model);
     Cost total;
-    for (std::size_t i = model.untimed_ops; i < model.ops.size(); ++i)
-        total += step_cost(model, {i}, precision, readers);
+    for (std::size_t i = model.untimed_ops; i < model.ops.size(); ++i) {
+        Cost one = step_cost(model, {i}, precision, readers);
+        const auto steps = static_cast<double>(std::max<std::int64_t>(1, model.ops[i].op.time_steps()));
+        one.bytes_read[static_cast<std::size_t>(Role::weights)] *= steps;
+        total += one;
+    }
     return total;
 }
 

@@ -16,8 +16,8 @@ double tensor_bytes(const Tensor& tensor, Precision precision);
 /// cost no bytes; a tensor that several of them read counts once.
 Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precision precision);
 
-/// Cost of the timed part of a model where each op is a step by itself: its bytes are the unfused traffic of a program
-/// that fuses nothing.
+/// Cost of the timed part of a model where each op is a step by itself and no cache keeps the weights of a recurrent
+/// layer from one time step to the next: its bytes are the traffic of a program that fuses nothing.
 Cost unfused_cost(const Model& model, Precision precision);
 
 /// Compulsory traffic of the timed part of a model: weights, inputs and outputs once each, as if it were one step.

@@ -16,6 +16,7 @@ namespace {
 
 /// A bottleneck takes at least this much of the time.
 constexpr double bottleneck_share = 0.5;
+constexpr double shortest_s = 1e-9, longest_s = 1e9;
 
 /// The unit for products in `precision`, or what stands for it: a narrower format is computed as fp32 where it has no
 /// unit, and fp64 is never faster than fp32.
@@ -84,16 +85,17 @@ Claim check_claim(const ClaimedRun& run, const MachineFile& machine) {
     claim.machine = machine.name;
     claim.devices = run.devices;
     claim.bytes_per_s = dram->per_s;
-    claim.boost_clock_mhz = machine.boost_clock_mhz;
     claim.tdp_w = machine.tdp_w;
     claim.claimed = run.precision;
+    claim.fused = run.fused;
     for (const Precision precision : all_precisions) {
         const Model model = run.model(precision);
         const Flops flops = flops_of(model);
         if (claim.floors.empty()) {
             claim.latency_s = run.seconds(flops.all);
-            if (!(claim.latency_s > 0) || !std::isfinite(claim.latency_s))
-                throw UsageError("a claimed time must be above 0");
+            if (!(claim.latency_s >= shortest_s && claim.latency_s <= longest_s))
+                throw UsageError(fmt::format("the claimed time is {} s; it must be from {} to {} s", claim.latency_s,
+                                             shortest_s, longest_s));
             claim.flops = flops.all;
         }
         ClaimFloor floor;
@@ -109,7 +111,9 @@ Claim check_claim(const ClaimedRun& run, const MachineFile& machine) {
         floor.ceiling = longest.ceiling;
         floor.peak_flop_per_s = longest.per_s;
         floor.compulsory_bytes = compulsory_bytes(model, precision) / run.devices;
-        floor.compulsory_s = floor.compulsory_bytes / dram->per_s;
+        const bool stays_in_cache = machine.l2_mb && floor.compulsory_bytes <= *machine.l2_mb * 1e6;
+        if (stays_in_cache && floor.remark.empty()) floor.remark = "L2 can hold the least traffic";
+        floor.compulsory_s = stays_in_cache ? 0 : floor.compulsory_bytes / dram->per_s;
         floor.unfused_bytes = unfused_bytes(model, precision, run.devices);
         floor.unfused_s = floor.unfused_bytes / dram->per_s;
         claim.floors.push_back(std::move(floor));

@@ -21,6 +21,7 @@ struct ClaimedRun {
     std::function<double(double flops)> seconds;  ///< a time, or what follows from a rate
     int devices = 1;
     std::optional<Precision> precision = {};  ///< what it is said to have computed in
+    std::string fused = {};                   ///< what `model` fuses though another program may not; empty: nothing
 };
 
 /// What one precision needs.
@@ -29,9 +30,9 @@ struct ClaimFloor {
     double flops_s = 0;           ///< FLOPs over the roofs of their units, which may work at the same time
     double compulsory_bytes = 0;  ///< weights, inputs and outputs, each once: any program moves them
     double unfused_bytes = 0;     ///< what each op reads and writes by itself, with nothing kept in a cache
-    double compulsory_s = 0;      ///< either over the memory's bandwidth
-    double unfused_s = 0;
-    std::string ceiling;  ///< the unit that needs longest
+    double compulsory_s = 0;      ///< over the memory's bandwidth; 0 where L2 can hold them from run to run
+    double unfused_s = 0;         ///< over the memory's bandwidth
+    std::string ceiling;          ///< the unit that needs longest
     double peak_flop_per_s = 0;
     std::string remark;  ///< what the machine file lacks and what stands for it; may be empty
 
@@ -48,8 +49,9 @@ struct Claim {
     double latency_s = 0;
     double flops = 0;        ///< what all devices compute together
     double bytes_per_s = 0;  ///< one device's memory, as the datasheet states it
-    std::optional<double> boost_clock_mhz, tdp_w;
+    std::optional<double> tdp_w;
     std::optional<Precision> claimed;
+    std::string fused;
     std::vector<ClaimFloor> floors;
 
     /// FLOPs over the claimed time, on each device.

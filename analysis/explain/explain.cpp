@@ -143,8 +143,8 @@ std::string causes_sentence(const Explanation& explanation) {
     std::ranges::stable_sort(parts, std::greater{}, &Part::us);
     constexpr double well_beyond = 1.5;  // misfits that do not cancel are what is left, but for rounding
     const double left_us = whole.lines[Cause::unexplained].value;
-    std::string text = fmt::format("Of {} ms, {}; {} ms are not explained", ms(whole.time_us),
-                                   joined(parts, ", ", &Part::text), ms(left_us));
+    std::string text = fmt::format("Of {} ms, {}; {} ms {}", ms(whole.time_us), joined(parts, ", ", &Part::text),
+                                   ms(std::abs(left_us)), left_us < 0 ? "too many are explained" : "are not explained");
     if (whole.misfit_us > well_beyond * std::abs(left_us))
         text += fmt::format(", in which misfits of {} ms cancel", ms(whole.misfit_us));
     if (!whole.is_explanation()) text += fmt::format(", where under {} is the goal", percent(explanation_tolerance));

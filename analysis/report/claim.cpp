@@ -41,20 +41,17 @@ std::string what_it_means(const Claim& claim, const ClaimFloor& floor) {
     switch (claim.is_bandwidth_bound(floor)) {
         case BandwidthAnswer::no:
             return floor.unfused_s < floor.flops_s ? "the FLOPs alone need longer"
-                                                   : "even unfused, less than half of the time is traffic";
+                                                   : "even so, less than half of the time is traffic";
         case BandwidthAnswer::yes: return "any program must move that much";
         case BandwidthAnswer::cannot_tell: break;
     }
     return "it depends on what the program fused and what a cache kept: count its DRAM bytes";
 }
 
-/// Large products run below the boost clock at the power limit, so that a floor near the claim is hardly reached.
-std::string clock_sentence(const Claim& claim, const ClaimFloor& floor) {
-    if (!claim.boost_clock_mhz) return "";
-    return fmt::format(
-        "Peaks are at the boost clock of {:.0f} MHz, below which large products run{}. This time needs {:.0f} MHz at the full rate.",
-        *claim.boost_clock_mhz, claim.tdp_w ? fmt::format(" at the power limit of {:.0f} W", *claim.tdp_w) : "",
-        *claim.boost_clock_mhz * floor.flops_s / claim.latency_s);
+std::string peaks_sentence(const Claim& claim) {
+    if (!claim.tdp_w) return "Peaks are the datasheet's.";
+    return fmt::format("Peaks are the datasheet's; at the power limit of {:.0f} W large products run below them.",
+                       *claim.tdp_w);
 }
 
 void add_answer(Section& section, const Claim& claim) {
@@ -76,11 +73,12 @@ void add_answer(Section& section, const Claim& claim) {
         return;
     }
     section.add(Paragraph{
-        fmt::format("In {} ({}) it is {} % of the peak. Bandwidth-bound? {}: DRAM explains {} % of the time, and {}.",
+        fmt::format("In {} ({}) it is {} % of the peak. Bandwidth-bound? {}: DRAM explains {} % of the time{}, and {}.",
                     name(*precision), why, significant(share(claim, floor.flops_s)), answer_of(claim, floor),
-                    bandwidth_range(claim, floor), what_it_means(claim, floor)),
+                    bandwidth_range(claim, floor), claim.fused.empty() ? "" : fmt::format(" (with {})", claim.fused),
+                    what_it_means(claim, floor)),
         Tone::lead});
-    if (const std::string clock = clock_sentence(claim, floor); !clock.empty()) section.add(Paragraph{clock});
+    section.add(Paragraph{peaks_sentence(claim)});
 }
 
 }  // namespace

@@ -128,7 +128,8 @@ std::vector<WhatIf> elsewhere_of(const StudyPoints& points, const Study& study) 
     const WhatIfMachine here = what_if_machine(result);
     const MachineFile* own = machine_of(result.environment, point.backend());
     for (const MachineFile& machine : machines()) {
-        if (machine.kind == "gpu" && !machine.name.starts_with("NVIDIA ")) continue;  // which cannot run the program
+        if (machine.kind == "gpu" && !machine.name.starts_with("NVIDIA "))
+            continue;  // there is no program for another maker's
         const WhatIfMachine there = what_if_machine(machine);
         if ((own != nullptr && own->id == machine.id) || !why_not_between(here, there).empty()) continue;
         WhatIf answer = what_if(points.explanation(*study.base), here, there);

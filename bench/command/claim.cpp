@@ -39,6 +39,12 @@ ModelPoint model_point(const ClaimRequest& request) {
     return at;
 }
 
+/// Training and backward fuse attention, which another program may not.
+std::string fused_in(const ClaimRequest& request) {
+    const bool has_choice = request.spec.axis("attention") != nullptr;
+    return has_choice && request.direction != "fwd" ? "attention in one kernel" : "";
+}
+
 /// The model of one pass: a training step with AdamW and, in 16 bits, fp32 master weights, unless it is of one op.
 Model model_of(const ClaimRequest& request, Precision precision) {
     if (request.problem) return make_problem_model(*request.problem, 1, 1);
@@ -49,12 +55,18 @@ Model model_of(const ClaimRequest& request, Precision precision) {
         point.set("optimizer", "adamw");
         point.set("master", "fp32");
     }
-    return PointPlans::in_direction(point, request.spec.build(model_point(request)));
+    try {
+        return PointPlans::in_direction(point, request.spec.build(model_point(request)));
+    } catch (const Unsupported& error) {
+        throw UsageError(fmt::format("--direction {}: {}", request.direction, error.what()));
+    }
 }
 
 /// The claimed time of a pass over `model`, or what follows from the rate.
 double seconds_of(const ClaimRequest& request, double flops) {
     if (request.latency_s > 0) return request.latency_s;
+    if (request.rate_of == RateOf::flops && flops <= 0)
+        throw UsageError(fmt::format("--throughput: {} has no FLOPs; give --latency", request.op));
     if (request.rate_of == RateOf::flops) return flops / request.per_s;
     double items = 1;
     for (const ModelAxis& axis : request.spec.axes)
@@ -77,7 +89,8 @@ int claim_command(const std::vector<std::string>& arguments, const std::string&)
                                      .model = [&](Precision precision) { return model_of(request, precision); },
                                      .seconds = [&](double flops) { return seconds_of(request, flops); },
                                      .devices = request.devices,
-                                     .precision = request.precision},
+                                     .precision = request.precision,
+                                     .fused = fused_in(request)},
                                     machine_at(request.machine));
     put_text(request.format == "json" ? claim_json(claim) : written(claim_document(claim), request.format));
     return 0;

@@ -74,7 +74,7 @@ def first_difference(printed: list[str], quoted: list[str]) -> str:
             there = printed[at] if at < len(printed) else "the end"
             return f"quoted:  {line}\nprinted: {there}"
         at, may_skip = found + 1, False
-    return ""
+    return "" if may_skip or at == len(printed) else f"quoted:  the end\nprinted: {printed[at]}"
 
 
 class Docs(unittest.TestCase):
@@ -127,8 +127,8 @@ class Search(unittest.TestCase):
     def test_a_difference_is_found_and_omission_is_none(self):
         printed = ["one", "two", "three"]
         self.assertEqual(first_difference(printed, ["one", "...", "three"]), "")
-        self.assertEqual(first_difference(printed, ["...", "two"]), "")
-        for quoted in (["two"], ["one", "three"], ["one", "two", "three", "four"], ["...", "four"], ["...", "two", "one"]):
+        self.assertEqual(first_difference(printed, ["...", "two", "..."]), "")
+        for quoted in (["two"], ["...", "two"], ["one", "three"], ["one", "two", "three", "four"], ["...", "four"], ["...", "two", "one"]):
             self.assertNotEqual(first_difference(printed, quoted), "", quoted)
 
 

@@ -14,6 +14,7 @@
 #include "analysis/report/render/render.h"
 #include "kbench/error.h"
 #include "models/backward.h"
+#include "models/problem.h"
 #include "models/registry.h"
 
 namespace kbench {
@@ -53,6 +54,7 @@ TEST(Claim, ThirtyOneMillisecondsOnAnA100AreNoFp32) {
     EXPECT_NEAR(fp32.flops_s / claim.latency_s, 2.8, 0.05);
     EXPECT_EQ(fp32.ceiling, "fp32_plain");
     EXPECT_EQ(of(claim, Precision::fp16).ceiling, "fp16_tensor");
+    EXPECT_GT(of(claim, Precision::fp16).compulsory_s, 0);
     EXPECT_NEAR(fp32.compulsory_bytes, 4 * (774.0e6 + 1024 * 50257.0), 0.01e9);
     EXPECT_NEAR(of(claim, Precision::fp16).compulsory_bytes, 1.65e9, 0.01e9);
     EXPECT_NEAR(of(claim, Precision::tf32).compulsory_s / claim.latency_s, 0.052, 0.001);
@@ -178,7 +180,27 @@ TEST(Claim, TheHeadlineIsForThePrecisionClaimedElseTheUsualOneThatIsPossible) {
     };
     EXPECT_THAT(text(31e-3, Precision::fp32), HasSubstr("In fp32 (as claimed) this time is impossible"));
     EXPECT_THAT(text(31e-3, Precision::bf16), HasSubstr("In bf16 (as claimed) it is 17.4 % of the peak"));
-    EXPECT_THAT(text(31e-3, Precision::bf16), HasSubstr("This time needs 245 MHz at the full rate"));
+    EXPECT_THAT(text(31e-3, Precision::bf16), HasSubstr("at the power limit of 400 W large products run below them"));
+}
+
+/// 4096 x 4096 weights in bf16 are 33.6 MB, and fp32's do not fit into 52.4 MB of L2.
+TEST(Claim, WhatL2CanHoldFromRunToRunIsNoLeastTraffic) {
+    const Claim claim =
+        check_claim(make_problem_model(parse_problem("gemm", "m1n4096k4096"), 1, 1), machine("h100-sxm"), 8e-6);
+    EXPECT_EQ(of(claim, Precision::bf16).compulsory_s, 0);
+    EXPECT_TRUE(claim.is_possible(of(claim, Precision::bf16)));
+    EXPECT_THAT(of(claim, Precision::bf16).remark, HasSubstr("L2 can hold"));
+    EXPECT_GT(of(claim, Precision::fp32).compulsory_s, 0);
+    EXPECT_FALSE(claim.is_possible(of(claim, Precision::fp32)));
+    EXPECT_NE(claim.is_bandwidth_bound(of(claim, Precision::bf16)), BandwidthAnswer::yes);
+}
+
+/// 500 time steps each read 4 gates of 1024 x 2048 fp32 weights, 33.5 MB, where no cache keeps them.
+TEST(Claim, ARecurrentLayerMayReadItsWeightsAtEachTimeStep) {
+    const Claim claim =
+        check_claim(make_problem_model(parse_problem("lstm", "t500n1h1024"), 1, 1), machine("t4"), 60e-3);
+    EXPECT_GT(of(claim, Precision::fp32).unfused_bytes, 500 * 16e6);
+    EXPECT_EQ(claim.is_bandwidth_bound(of(claim, Precision::fp32)), BandwidthAnswer::cannot_tell);
 }
 
 TEST(Claim, SeveralDevicesShareTheWorkAndEachHasTheWeights) {
@@ -212,7 +234,7 @@ TEST(Claim, AMachineThatStatesTooLittleAndATimeThatIsNoneAreRefused) {
     bare = machine("a100-sxm4-80gb");
     std::erase_if(bare.roofs, [](const auto& roof) { return roof.ceiling != "dram_read"; });
     EXPECT_THROW(check_claim(gpt2_large(), bare, 1), UsageError);
-    for (const double latency : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()})
+    for (const double latency : {0.0, -1.0, 1e-320, 1e308, std::numeric_limits<double>::quiet_NaN()})
         EXPECT_THROW(check_claim(gpt2_large(), machine("a100-sxm4-80gb"), latency), UsageError);
 }
 

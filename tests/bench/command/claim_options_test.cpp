@@ -127,5 +127,12 @@ TEST_F(ClaimDocs, EachPublishedFigureHasTheAnswerThatKbenchGives) {
     EXPECT_GE(rows, 6);
 }
 
+TEST_F(ClaimDocs, WhatCannotBeIsRefusedInOneLine) {
+    expect_refusal("claim --model gpt2 --attention unfused --direction train --machine l4 --latency 1ms",
+                   "--direction train: ");
+    expect_refusal("claim --model gpt2 --machine l4 --latency 1e-320s", "it must be from");
+    expect_refusal("claim --op time_mask --shape n8r2592t500 --machine l4 --throughput 3TFLOP/s", "has no FLOPs");
+}
+
 }  // namespace
 }  // namespace kbench
