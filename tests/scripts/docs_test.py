@@ -18,8 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 KBENCH = ""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OMITTED = "..."  # a line of it stands for any lines, also none
-# What needs neither a device nor a file of the reader's.
 THE_READERS_FILE = "mine.json"
+# What needs neither a device nor a file of the reader's.
 READERS = {"report", "table", "compare", "claim", "list"}
 
 

@@ -183,7 +183,7 @@ TEST(Claim, TheHeadlineIsForThePrecisionClaimedElseTheUsualOneThatIsPossible) {
     EXPECT_THAT(text(31e-3, Precision::bf16), HasSubstr("at the power limit of 400 W large products run below them"));
 }
 
-/// 4096 x 4096 weights in bf16 are 33.6 MB, and fp32's do not fit into 52.4 MB of L2.
+/// 4096 x 4096 weights in bf16 are 33.6 MB, and fp32's do not fit into 50 MB of L2.
 TEST(Claim, WhatL2CanHoldFromRunToRunIsNoLeastTraffic) {
     const Claim claim =
         check_claim(make_problem_model(parse_problem("gemm", "m1n4096k4096"), 1, 1), machine("h100-sxm"), 8e-6);

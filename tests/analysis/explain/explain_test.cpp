@@ -201,6 +201,9 @@ TEST(Answer, SaysWhatMisfitsCancelInWhatIsLeft) {
     result.points[0].size_scaling = {known::make_sizes({0, 1}, 20, 80)};
     EXPECT_THAT(explain(result, result.points[0]).answer[1],
                 HasSubstr("0.000 ms are not explained, in which misfits of 0.020 ms cancel"));
+    result = known::result_of({{.op = "gemm", .us = 90, .compute = 0.5, .occupancy_pct = 12}});
+    result.points[0].size_scaling = {known::make_sizes({0}, 20, 80)};
+    EXPECT_THAT(explain(result, result.points[0]).answer[1], HasSubstr("; 0.0100 ms too many are explained"));
 }
 
 TEST(Answer, BeginsWithAnInterventionThatContradictsARoof) {

@@ -158,16 +158,20 @@ TEST(CpuTheft, ExperimentsThatTakeLongerThanTheirTimeAreLeftOut) {
 }
 
 TEST(CpuTheft, StepsAtLargerSizesHaveTheTimeThatOthersLeave) {
-    const auto change = [](RunOptions& options) {
-        options.size_scaling_s = 0.001;
-        options.experiments_s = 60;
+    const auto measured_in = [](double experiments_s) {
+        return measured_without(0, 0, 5, [experiments_s](RunOptions& options) {
+            options.size_scaling_s = 0.001;
+            options.experiments_s = experiments_s;
+        });
     };
     const auto seconds = [](const Point& point, const char* phase) {
         const auto found = point.phase_seconds.find(phase);
         return found == point.phase_seconds.end() ? 0 : found->second;
     };
-    const Point point = measured_without(0, 0, 5, change);
-    EXPECT_GT(seconds(point, "size_scaling"), 0);
+    const double short_s = seconds(measured_in(0.3), "size_scaling");
+    EXPECT_GT(short_s, 0);
+    EXPECT_LT(short_s, 3) << "all but a step that had begun";
+    const Point point = measured_in(60);
     EXPECT_TRUE(std::ranges::any_of(point.size_scaling, [](const SizeScaling& s) { return !s.times.empty(); }));
 }
 
