@@ -74,9 +74,10 @@ __global__ __launch_bounds__(unit_threads) void dependent_spins_kernel(long long
 
 constexpr unsigned l2_chunks_at_once = 2;
 
-__global__ __launch_bounds__(l2_threads, 1) void read_l2_kernel(const uint4* data, unsigned chunks_of_data,
-                                                                unsigned chunks, std::uint32_t* taken,
-                                                                std::uint32_t* sums) {
+__global__ __launch_bounds__(l2_threads, l2_blocks_per_sm) void read_l2_kernel(const uint4* data,
+                                                                               unsigned chunks_of_data, unsigned chunks,
+                                                                               std::uint32_t* taken,
+                                                                               std::uint32_t* sums) {
     __shared__ unsigned next[2];
     if (threadIdx.x == 0) next[0] = atomicAdd(taken, l2_chunks_at_once);
     __syncthreads();
@@ -344,9 +345,9 @@ void red_adds(std::uint32_t* words, std::int64_t bytes, int blocks, int steps, c
     KBENCH_CUDA_LAUNCHED("red_adds_kernel");
 }
 
-void read_l2_always(const void* data, std::int64_t bytes, int blocks, int chunks, std::uint32_t* taken,
+void read_l2_always(const void* data, std::int64_t bytes, int multiprocessors, int chunks, std::uint32_t* taken,
                     std::uint32_t* sums, cudaStream_t stream) {
-    read_l2_kernel<<<static_cast<unsigned>(blocks), l2_threads, 0, stream>>>(
+    read_l2_kernel<<<static_cast<unsigned>(multiprocessors * l2_blocks_per_sm), l2_threads, 0, stream>>>(
         static_cast<const uint4*>(data), static_cast<unsigned>(bytes / l2_chunk_bytes), static_cast<unsigned>(chunks),
         taken, sums);
     KBENCH_CUDA_LAUNCHED("read_l2_kernel");

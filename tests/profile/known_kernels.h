@@ -57,13 +57,14 @@ inline constexpr int conflict_loads = 8;  ///< by a thread in an iteration
 void red_adds(std::uint32_t* words, std::int64_t bytes, int blocks, int steps, cudaStream_t stream);
 inline constexpr std::int64_t red_bytes = unit_threads * 4 * 4;  ///< by a block in a step: 4 words a thread
 
-/// `blocks` blocks, of which an SM holds one, read `chunks` chunks past L1, going through `data` round and round. Each
+/// As many blocks as `multiprocessors` hold read `chunks` chunks past L1, going through `data` round and round. Each
 /// takes the next chunk when it is ready, so that all end at once however unlike L2 treats their SMs; each thread
-/// issues a load as soon as one of its 8 has come, so that no SM ever waits with nothing in flight. `bytes` must be a
-/// multiple of l2_chunk_bytes; taken [2]: zero before, and again afterwards.
-void read_l2_always(const void* data, std::int64_t bytes, int blocks, int chunks, std::uint32_t* taken,
+/// issues a load as soon as one of its l2_loads has come. With fewer warps SMs draw all of L2's bandwidth, too, but
+/// only while no other traffic makes loads wait longer. `bytes` must be a multiple of l2_chunk_bytes; taken [2]: zero
+/// before, and again afterwards.
+void read_l2_always(const void* data, std::int64_t bytes, int multiprocessors, int chunks, std::uint32_t* taken,
                     std::uint32_t* sums, cudaStream_t stream);
-inline constexpr int l2_threads = 1024, l2_loads = 8;
+inline constexpr int l2_threads = 256, l2_loads = 4, l2_blocks_per_sm = 8;
 inline constexpr std::int64_t l2_chunk_bytes = std::int64_t{l2_threads} * l2_loads * 16;
 
 /// Nodes of a chain stand this many bytes apart, each on a DRAM access of its own.

@@ -245,6 +245,13 @@ std::string account(const Explanation& explained, std::size_t step) {
     }
     if (step < explained.causes.steps.size() && !explained.causes.steps[step].no_fit.empty())
         text += fmt::format("  no fit: {}\n", explained.causes.steps[step].no_fit);
+    for (const TheftTimes& times : explained.facts.theft_times) {
+        const Interval& us = times.step_us[step];
+        text += fmt::format("  beside a thief of {:.3f} {}: {:.2f} us [{:.2f}, {:.2f}], {:.0f} MHz\n", times.share,
+                            taken_names[static_cast<int>(times.taken)], us.value, us.low, us.high, times.clock_mhz);
+    }
+    if (const TheftGroup* theft = explained.theft.of_step(step))
+        for (const LevelElasticity* level : {&theft->dram, &theft->l2}) text += "  " + sentence(*theft, *level) + "\n";
     for (const std::string& figure : explained.impossible) text += "  impossible: " + figure + "\n";
     for (const std::string& evidence : verdict.evidence) text += "  " + evidence + "\n";
     for (const Hypothesis& hypothesis : verdict.hypotheses)

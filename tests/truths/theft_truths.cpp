@@ -133,7 +133,7 @@ std::vector<Truth> theft_truths() {
     constexpr BackendKind cuda = BackendKind::cuda;
     return {
         {"theft-from-copy", cuda, {{"MiB", 1024, 2048, 32}}, theft_from_copy},
-        {"theft-from-l2", cuda, {{"chunks", 200, 400}}, theft_from_l2},
+        {"theft-from-l2", cuda, {{"chunks", 1600, 3200}}, theft_from_l2},
         {"theft-from-ffma", cuda, {{"iterations", 500, 1500}}, theft_from_ffma},
         {"theft-from-chase", cuda, {{"loads", 400, 800}}, theft_from_chase},
         {"theft-from-shared-memory", cuda, {{"passes", 2000, 5000}}, theft_from_shared_memory},
