@@ -21,6 +21,9 @@ constexpr double binds_from = 0.6, binds_for_certain = 0.5;
 constexpr double stays_up_to = 0.2, stays_for_certain = 0.3;
 /// A thief that took less says nothing: 1 % of time is an elasticity of 0.2.
 constexpr double least_share = 0.05;
+/// Shares above this part of the largest are the same: each is known to a tenth. Work that fills DRAM leaves a thief no
+/// more of it, however much more it is asked to take.
+constexpr double same_share = 0.8;
 
 /// Several runs of one kind as one: what drifted between them is in the interval.
 struct MergedRuns {
@@ -77,7 +80,10 @@ double l2_share_of_dram(const PointFacts& facts) {
 
 /// Whether a smaller share slowed the group down more than the largest one did, beyond their intervals.
 bool contradicts_itself(const std::vector<TheftEffect>& effects) {
-    return std::ranges::any_of(effects, [&](const TheftEffect& e) { return e.ratio.low > effects.back().ratio.high; });
+    const TheftEffect& most = effects.back();
+    return std::ranges::any_of(effects, [&](const TheftEffect& effect) {
+        return effect.share <= same_share * most.share && effect.ratio.low > most.ratio.high;
+    });
 }
 
 BandwidthFinding finding_of(const LevelElasticity& level) {

@@ -185,6 +185,19 @@ TEST(Theft, ASmallShareThatSlowsMoreThanALargeOneDecidesNothing) {
     EXPECT_EQ(theft_of(point).by_op[0].dram.finding, cannot_tell);
 }
 
+/// Beside a copy a thief gets 22 % of DRAM where it is asked for 30 %, and 20 % where it is asked for 20 %.
+TEST(Theft, OfSharesThatAreNearlyTheSameTheSmallerMaySlowMore) {
+    const auto finding = [](double smaller) {
+        Point point = robbed({{"op", of_dram}}, {.spread = 0.0005, .shares = {0.22, smaller}});
+        for (ThiefRun& run : point.theft->runs)
+            if (run.takes == "dram" && run.share == smaller)
+                run.step_us[0] = run.step_low_us[0] = run.step_high_us[0] = 130;  // 128.2 beside 22 %
+        return theft_of(point).by_op[0].dram.finding;
+    };
+    EXPECT_EQ(finding(0.2), binds);
+    EXPECT_EQ(finding(0.15), cannot_tell);
+}
+
 TEST(Theft, ATinyShareDecidesNothing) {
     const TheftGroup group = robbed_group(of_dram, {.shares = {0.04}});
     EXPECT_FALSE(group.dram.elasticity.has_value());
