@@ -60,6 +60,13 @@ def commands(text: str) -> list[str]:
     return found
 
 
+def is_quoted(name: str, texts: str) -> bool:
+    """Whether texts name a file of results/, or a folder that it lies in, but not only the day's."""
+    path = pathlib.PurePosixPath(name).relative_to("results")
+    places = [path, *(folder for folder in path.parents if len(folder.parts) > 1)]
+    return any(re.search(re.escape(str(place)) + r"(?![\w-]|\.\w)", texts) for place in places)
+
+
 def first_difference(printed: list[str], quoted: list[str]) -> str:
     """What of the quoted lines is not printed in that order; empty where all is."""
     at, may_skip = 0, False
@@ -113,6 +120,31 @@ class Docs(unittest.TestCase):
                     outcome = self.run_command(command)
                     self.assertEqual(outcome.returncode, 0, outcome.stderr)
         self.assertGreaterEqual(len(done), 20)
+
+
+class Results(unittest.TestCase):
+    """Committed results are those that a page or a test names, and few enough for a checkout."""
+
+    MOST_BYTES = 6_500_000
+
+    def test_each_is_quoted_and_all_are_small(self):
+        names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=False).stdout.split("\0")
+        names = [name for name in names if (ROOT / name).is_file()]
+        if not names:
+            self.skipTest("no git, or no checkout of it")
+        results = [name for name in names if name.startswith("results/")]
+        texts = "".join((ROOT / name).read_text() for name in set(names) - set(results) if name.endswith((".md", ".py", ".cpp")))
+        runs = [name for name in results if name.count("/") > 1]
+        self.assertGreater(len(runs), 100)
+        self.assertEqual([name for name in runs if not is_quoted(name, texts)], [])
+        self.assertLess(sum((ROOT / name).stat().st_size for name in results), self.MOST_BYTES)
+
+    def test_what_is_not_quoted_is_found(self):
+        texts = "[runs](results/day/run), [a file](results/day/lines.txt) and day/other-run"
+        for name in ("day/run/result.json.gz", "day/run/peers/gpu.md", "day/lines.txt", "day/other-run/report.md"):
+            self.assertTrue(is_quoted(f"results/{name}", texts), name)
+        for name in ("day/wall.txt", "day/other/report.md", "day/run-2/result.json.gz", "day/lines.txt.gz"):
+            self.assertFalse(is_quoted(f"results/{name}", texts), name)
 
 
 class Search(unittest.TestCase):
