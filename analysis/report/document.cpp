@@ -31,7 +31,7 @@ void keep_text(std::vector<Section>& sections) {
         std::erase_if(section.blocks, is_only_on_page);
         keep_text(section.sections);
     }
-    std::erase_if(sections, &Section::empty);  // a heading alone says nothing
+    std::erase_if(sections, [](const Section& section) { return section.empty(); });  // a heading alone says nothing
 }
 
 }  // namespace

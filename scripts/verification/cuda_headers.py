@@ -70,8 +70,10 @@ def main() -> int:
     if not include.exists():
         unpack_headers(requirements, include)
     commands = json.loads((build / "compile_commands.json").read_text())
-    common = [*flags(commands), "-DKBENCH_HAVE_CUDA", '-DKBENCH_SOURCE_DIR=""', '-DKBENCH_BINARY=""', "-isystem", include,
-              "-isystem", ROOT / ".deps/onednn/include", "-I", build / "generated", "-fsyntax-only"]
+    toolkit = requirements.stem.removeprefix("requirements-")
+    major = toolkit.removeprefix("cuda-").partition(".")[0]
+    common = [*flags(commands), "-DKBENCH_HAVE_CUDA", f"-DKBENCH_CUDA_MAJOR={major}", '-DKBENCH_SOURCE_DIR=""', '-DKBENCH_BINARY=""', "-isystem",
+              include, "-isystem", ROOT / ".deps/onednn/include", "-I", build / "generated", "-fsyntax-only"]
 
     def compiles(source: Path) -> bool:
         result = subprocess.run([*common, source], capture_output=True, text=True)
@@ -80,7 +82,7 @@ def main() -> int:
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         good = list(pool.map(compiles, sources(commands)))
-    print(f"{sum(good)} of {len(good)} files compile against {requirements.stem.removeprefix('requirements-')}")
+    print(f"{sum(good)} of {len(good)} files compile against {toolkit}")
     return 0 if all(good) else 1
 
 
