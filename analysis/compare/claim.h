@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/explain/bandwidth_answer.h"
 #include "analysis/explain/impossible.h"
 #include "analysis/machine/machine.h"
 #include "kbench/precision.h"
@@ -41,7 +42,6 @@ struct ClaimFloor {
 
 /// Whether DRAM traffic is the bottleneck, by the bounds of that traffic: at least half of the time, and longer than
 /// the FLOPs take at their peak.
-enum class BandwidthAnswer { no, cannot_tell, yes };
 
 struct Claim {
     std::string what, machine;

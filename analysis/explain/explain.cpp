@@ -11,6 +11,7 @@
 #include "analysis/explain/conclusions.h"
 #include "analysis/explain/cycles.h"
 #include "analysis/explain/impossible.h"
+#include "analysis/explain/in_short.h"
 #include "analysis/explain/judge.h"
 #include "analysis/explain/roof_times.h"
 #include "analysis/explain/units.h"
@@ -40,72 +41,11 @@ std::string level_text(const Verdict& verdict) {
     return verdict.level.empty() ? "" : fmt::format(" ({})", verdict.level);
 }
 
-/// Under this share of the time DRAM's traffic cannot be what binds the whole: half of what the rule of a roof asks
-/// for. Steps that it may bind each by itself must be few as well.
-constexpr double small_dram_share = 0.30, few_steps_share = 0.20;
-
-/// The part of the steps' time whose DRAM roof time may reach the share from which on a step is bound by it.
-double may_be_bound_by_dram(const Explanation& explanation) {
-    double steps_us = 0, may_us = 0;
-    for (std::size_t i = 0; i < explanation.roof_times.size(); ++i) {
-        const double time_us = explanation.facts.steps[i].time_us;
-        steps_us += time_us;
-        const RoofTime* dram = explanation.roof_times[i].at(Level::dram);
-        if (dram != nullptr && dram->run_us.high * (dram->origin == Origin::measured ? 1 : uncounted_bytes_factor) >=
-                                   bound_share * time_us)
-            may_us += time_us;
-    }
-    return steps_us > 0 ? may_us / steps_us : 1;
-}
-
-/// What memory bandwidth has to do with it, which is the first thing that people ask.
-std::string dram_text(const Explanation& explanation) {
-    const Attribution& attribution = explanation.attribution;
-    const auto dram = std::ranges::find(attribution.levels, Level::dram, &LevelTraffic::level);
-    if (!attribution.unavailable.empty() || dram == attribution.levels.end()) return "";
-    const double share = dram->ms * 1e3 / explanation.breakdown.end_to_end_us;
-    const double most = share * (dram->origin == Origin::measured ? 1 : uncounted_bytes_factor);
-    return fmt::format("; its DRAM traffic ({}) takes {} of the time at full bandwidth{}", name(dram->origin),
-                       percent(share),
-                       explanation.verdicts.model.bound != Bound::bandwidth && most < small_dram_share &&
-                               may_be_bound_by_dram(explanation) < few_steps_share
-                           ? ", so DRAM is not the bottleneck"
-                           : "");
-}
-
-/// Nobody can tell of so much of the time that one bound may have most of it.
-bool is_beyond_telling(const Verdict& verdict) {
-    return verdict.bound == Bound::not_identifiable && verdict.may_be_one;
-}
 /// What speaks for the verdict: how much of the time has it, if the majority decided.
 std::string reason_text(const Verdict& verdict) {
     if (verdict.rule != majority_rule().id) return verdict.evidence.empty() ? verdict.rule : verdict.evidence.front();
     return fmt::format("{} of the steps' time is {}", percent((1 + verdict.margin) * majority_rule().threshold),
                        name(verdict.bound));
-}
-
-/// "the bottleneck is one of tensor cores (at most 1.20 ms), launch (at most 0.31 ms)": what was not ruled out.
-std::string suspects_text(const Suspects& suspects) {
-    constexpr std::size_t most = 3;
-    const std::string texts = joined(likeliest(suspects, most), ", ", [](const Suspect& suspect) {
-        return fmt::format("{} (at most {} ms)", suspect.name, significant(suspect.most_us * 1e-3));
-    });
-    return texts.empty() ? "no resource that was measured is the bottleneck" : "the bottleneck is one of " + texts;
-}
-
-/// What to measure next so that the answer becomes certain; empty where all of it was.
-std::string next_experiment(const Explanation& explanation) {
-    const Point& point = *explanation.facts.point;
-    std::vector<std::string_view> next;
-    if (explanation.verdicts.model.lacks_units)
-        next.emplace_back("--counters core,tensor,pipes, which counts units that may be it");
-    if (explanation.causes.whole.unfitted_us > 0.5 * explanation.causes.whole.time_us)
-        next.emplace_back("times at other sizes");
-    if (point.backend() == "cuda" && explanation.interventions.model.sms == Influence::unknown)
-        next.emplace_back("the same on fewer SMs");
-    if (explanation.interventions.model.dram == Influence::unknown)
-        next.emplace_back("the same while DRAM's bandwidth is taken away");
-    return joined(next, ", ");
 }
 
 /// "Of 4.00 ms, 1.70 ms are work at the roof of fp16_tensor, 0.800 ms fixed time of 182 steps (fewer kernels), ...;
@@ -180,7 +120,8 @@ std::string second_sentence(const Result& result, const Explanation& explanation
         verdict.bound == Bound::not_identifiable && tied >= many_tied)
         roof_time += fmt::format(
             ", and in steps with {} of the time the two longest roof times are too close to tell apart", percent(tied));
-    const std::string dram = dram_text(explanation);
+    const std::string traffic = dram_traffic_text(explanation);
+    const std::string dram = traffic.empty() ? "" : "; " + traffic;
     std::string rejected = joined(verdict.hypotheses, ", ", [](const Hypothesis& hypothesis) {
         return hypothesis.finding == Finding::rejected ? fmt::format("not {}", name(hypothesis.bound)) : "";
     });

@@ -5,7 +5,7 @@
 namespace kbench {
 namespace {
 
-constexpr std::string_view l2 = "L2";
+constexpr std::string_view l2_unit = "L2";
 
 struct Unit {
     CounterOf counter;
@@ -22,12 +22,12 @@ constexpr Unit units[] = {
     {&Counters::pipe_lsu, unit::load_store},
     {&Counters::pipe_uniform, "uniform pipe"},
     {&Counters::pipe_shared_memory, unit::shared_memory},
-    {&Counters::l2_lookups, l2},
-    {&Counters::l2_tags, l2},
-    {&Counters::l2_data, l2},
-    {&Counters::l2_atomics, l2},
-    {&Counters::l2_to_sms, l2},
-    {&Counters::sms_to_l2, l2},
+    {&Counters::l2_lookups, l2_unit},
+    {&Counters::l2_tags, l2_unit},
+    {&Counters::l2_data, l2_unit},
+    {&Counters::l2_atomics, l2_unit},
+    {&Counters::l2_to_sms, l2_unit},
+    {&Counters::sms_to_l2, l2_unit},
 };
 constexpr double cycles_of_an_instruction = 2;  // in the ALU or FMA pipe, of 16 lanes a scheduler
 
@@ -41,7 +41,7 @@ std::vector<BusyUnit> busy_units(const Counters& counters, const std::optional<d
     std::vector<BusyUnit> busy;
     const auto take = [&busy](std::string_view name, double share) {
         auto found = std::ranges::find(busy, name, &BusyUnit::name);
-        if (found == busy.end()) found = busy.insert(busy.end(), BusyUnit{name, share, name != l2});
+        if (found == busy.end()) found = busy.insert(busy.end(), BusyUnit{name, share, name != l2_unit});
         found->share = std::max(found->share, share);
     };
     for (const Unit& unit : units)
@@ -50,7 +50,7 @@ std::vector<BusyUnit> busy_units(const Counters& counters, const std::optional<d
     return busy;
 }
 
-bool is_memory(std::string_view name) { return name == unit::shared_memory || name == l2; }
+bool is_memory(std::string_view name) { return name == unit::shared_memory || name == l2_unit; }
 
 }  // namespace
 

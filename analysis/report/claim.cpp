@@ -12,9 +12,8 @@
 namespace kbench {
 namespace {
 
-constexpr std::string_view answers[] = {"no", "cannot tell", "yes"};
 std::string_view answer_of(const Claim& claim, const ClaimFloor& floor) {
-    return answers[static_cast<int>(claim.is_bandwidth_bound(floor))];
+    return name(claim.is_bandwidth_bound(floor));
 }
 
 std::string_view verdict(const Claim& claim, const ClaimFloor& floor) {

@@ -15,8 +15,8 @@
 
 namespace kbench {
 
-/// How much a document says: a summary is for a terminal, the whole for a file.
-enum class Depth { summary, full };
+/// How much a document says: the answer on one screen and a summary are for a terminal, the whole for a file.
+enum class Depth { screen, summary, full };
 
 enum class Tone { plain, missing, warning, lead };
 

@@ -10,6 +10,10 @@
 
 namespace kbench {
 
+std::string write_screen(const ExplainedResult& explained, int width) {
+    return render_terminal(screen_of(explained), static_cast<std::size_t>(std::max(width, 0)));
+}
+
 std::string write_terminal(const ExplainedResult& explained, int width) {
     return render_terminal(summary_of(explained), static_cast<std::size_t>(std::max(width, 0)));
 }

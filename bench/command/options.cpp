@@ -178,6 +178,8 @@ const Option table[] = {
      [](RunRequest& r, const std::string& text) {
          r.format = word("--format", text, {"text", "json"});
      }},
+    {"-v,--verbose", "", "", "print every figure and where it comes from, in place of the answer on one screen",
+     [](RunRequest& r, const std::string&) { r.verbose = true; }},
     {"--time-budget", "SECONDS", "7",
      "sampling of a point ends after this, converged or not; on a CPU so do, after as long again, the forwards on fewer threads and beside a thief and the steps at larger sizes",
      [](RunRequest& r, const std::string& text) {

@@ -135,8 +135,9 @@ int report_command(const std::vector<std::string>& arguments, const std::string&
         return 0;
     }
     if (request.format == "text") {
-        const std::string text = write_terminal(explained, static_cast<int>(terminal_width().value_or(100)));
-        put_text(text);
+        const int width = static_cast<int>(terminal_width().value_or(100));
+        const bool is_whole = request.verbose || file.result.study.has_value();
+        put_text(is_whole ? write_terminal(explained, width) : write_screen(explained, width));
         return exit_code;
     }
     const fs::path directory = report_directory(request.out, file.path);

@@ -23,8 +23,10 @@ const OptionOf<ReportRequest> table[] = {
          r.out = text;
      }},
     {"--format", "F", "all",
-     "all files, one of them (html, md, trace), or text: the summary on stdout and no file; with --what-if text, html, md or json on stdout",
+     "all files, one of them (html, md, trace), or text: the answer on stdout and no file; with --what-if text, html, md or json on stdout",
      [](ReportRequest& r, const std::string& text) { r.format = word("--format", text, format_words()); }},
+    {"-v,--verbose", "", "", "with --format text: every figure and where it comes from, in place of one screen",
+     [](ReportRequest& r, const std::string&) { r.verbose = true; }},
     {"--what-if", "MACHINE", "",
      "instead: the latency expected on a machine (`kbench list machines`, or a machine file) or on that of another result, on stdout and no file",
      [](ReportRequest& r, const std::string& text) {
@@ -47,6 +49,8 @@ ParsedReport parse_report(const std::vector<std::string>& arguments) {
     if (!parsed.help.empty()) return parsed;
     if (parsed.request.format == "json" && parsed.request.what_if.empty())
         throw UsageError("--format json: is of --what-if alone; a result.json is JSON already");
+    if (parsed.request.verbose && (parsed.request.format != "text" || !parsed.request.what_if.empty()))
+        throw UsageError("--verbose: goes with --format text alone; the files have every figure");
     if (!parsed.request.what_if.empty()) {
         if (!parsed.request.out.empty())
             throw UsageError(fmt::format(

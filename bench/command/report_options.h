@@ -13,6 +13,7 @@ struct ReportRequest {
     std::string file;            ///< a result.json or the directory that holds one
     std::string out;             ///< directory for the reports; beside the result when empty
     std::string format = "all";  ///< all, text, one of report_formats(), or json with a what_if
+    bool verbose = false;        ///< text with every figure
     std::string what_if;         ///< a machine or a result; empty: the reports
 };
 std::span<const OptionOf<ReportRequest>> report_options();

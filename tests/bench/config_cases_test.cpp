@@ -36,7 +36,7 @@ TEST_F(ConfigCases, PrunedHeadsAreRefused) {
 }
 
 TEST_F(ConfigCases, ANestedConfigurationOfSpeechIsTheModelThatIsMeasured) {
-    const Outcome outcome = kbench(arguments(of_case("ds2-nested-config"), "--frames 20"));
+    const Outcome outcome = kbench(arguments(of_case("ds2-nested-config"), "--frames 20 --verbose"));
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     // The convolutions, seven layers of GRU whose first reads 32 channels of 21 rows, their norms, and 29 labels.
     const double convolutions = 32 * 41 * 11 + 32 + 32 * 32 * 21 * 11 + 32 + 2 * 4 * 32;
@@ -58,7 +58,8 @@ TEST_F(ConfigCases, TransformersCommonNamesAreReadAndStored) {
     EXPECT_TRUE(has("n_layer", "2", "num_hidden_layers"));
     EXPECT_TRUE(has("n_positions", "16", "max_position_embeddings"));
     EXPECT_TRUE(has("tie_word_embeddings", "true", ""));
-    EXPECT_THAT(kbench("report " + out() + " --format text").out, HasSubstr("n_head 4 (from num_attention_heads)"));
+    EXPECT_THAT(kbench("report " + out() + " --format text --verbose").out,
+                HasSubstr("n_head 4 (from num_attention_heads)"));
 }
 
 TEST_F(ConfigCases, AnUnknownKeyIsToldOnceByEveryCommand) {

@@ -14,26 +14,6 @@ namespace {
 
 bool is_wrong(const VerifiedStep& step) { return !(step.error_over_bound <= 1); }  // NaN, too
 
-std::string verified_text(const Verification& verification) {
-    if (!verification.enabled) return "no: turned off";
-    if (verification.steps.empty()) return "no: nothing was checked";
-    std::int64_t checked = 0, total = 0;
-    const VerifiedStep* worst = &verification.steps.front();
-    for (const VerifiedStep& step : verification.steps) {
-        checked += step.elements_checked;
-        total += step.elements_total;
-        if (!is_wrong(step) && step.error_over_bound > worst->error_over_bound) worst = &step;
-    }
-    const std::size_t distinct = verification.steps.size();
-    const std::string verdict = std::ranges::none_of(verification.steps, is_wrong)
-                                    ? fmt::format("largest error {} of its bound ({} {})",
-                                                  significant(worst->error_over_bound, 2), worst->op, worst->shape)
-                                    : std::string("NOT all within their bounds");
-    return fmt::format("{} distinct step{} against the reference, {} of {} elements, {}, {}", distinct,
-                       distinct == 1 ? "" : "s", significant(static_cast<double>(checked)),
-                       significant(static_cast<double>(total)), verdict, format_seconds(verification.seconds));
-}
-
 /// How kernels were recorded, or why they were not.
 std::string kernels_text(const Point& point) {
     const ActivityRun& activity = point.activity;
@@ -64,6 +44,30 @@ std::string counters_text(const CounterRun& counters) {
 
 }  // namespace
 
+std::string verified_text(const Verification& verification, Depth depth) {
+    if (!verification.enabled) return "no: turned off";
+    if (verification.steps.empty()) return "no: nothing was checked";
+    std::int64_t checked = 0, total = 0;
+    const VerifiedStep* worst = &verification.steps.front();
+    for (const VerifiedStep& step : verification.steps) {
+        checked += step.elements_checked;
+        total += step.elements_total;
+        if (!is_wrong(step) && step.error_over_bound > worst->error_over_bound) worst = &step;
+    }
+    const std::size_t distinct = verification.steps.size();
+    const std::string verdict = std::ranges::none_of(verification.steps, is_wrong)
+                                    ? fmt::format("largest error {} of its bound ({} {})",
+                                                  significant(worst->error_over_bound, 2), worst->op, worst->shape)
+                                    : std::string("NOT all within their bounds");
+    if (depth == Depth::screen)
+        return fmt::format("{} against the reference, {}all within their bounds",
+                           plural(static_cast<std::int64_t>(distinct), "distinct step"),
+                           std::ranges::any_of(verification.steps, is_wrong) ? "NOT " : "");
+    return fmt::format("{} distinct step{} against the reference, {} of {} elements, {}, {}", distinct,
+                       distinct == 1 ? "" : "s", significant(static_cast<double>(checked)),
+                       significant(static_cast<double>(total)), verdict, format_seconds(verification.seconds));
+}
+
 Section checks_section(const SectionContext& context) {
     const Point& point = context.point();
     Section section{context.is_full() ? "How it was measured" : ""};
@@ -71,7 +75,7 @@ Section checks_section(const SectionContext& context) {
     const auto add = [&facts](std::string_view label, std::string value) {
         facts.facts.push_back({std::string(label), std::move(value), ""});
     };
-    add("verified", verified_text(point.verification));
+    add("verified", verified_text(point.verification, context.depth));
     for (const VerifiedStep& step : point.verification.steps)
         if (is_wrong(step))
             add("WRONG", fmt::format("{} {} by {} ({}): error {:.3g} where {:.3g} is allowed", step.op, step.shape,

@@ -16,8 +16,14 @@ namespace kbench {
 
 // Every section: NAME_section() stands in NAME.cpp.
 #define KBENCH_SECTIONS(ROW)                  \
+    ROW(device, Of::result, In::screen)       \
     ROW(environment, Of::result, In::summary) \
     ROW(study, Of::result, In::both)          \
+    ROW(screen, Of::point, In::screen)        \
+    ROW(points, Of::result, In::screen)       \
+    ROW(series, Of::result, In::screen)       \
+    ROW(warnings, Of::result, In::screen)     \
+    ROW(more, Of::result, In::screen)         \
     ROW(sweep, Of::result, In::full)          \
     ROW(points, Of::result, In::full)         \
     ROW(series, Of::result, In::full)         \
@@ -74,7 +80,12 @@ Section section_called(std::string_view name, const SectionContext& context) {
 namespace {
 
 bool stands_in(const SectionKind& kind, Depth depth) {
-    return kind.in == In::both || kind.in == (depth == Depth::full ? In::full : In::summary);
+    switch (depth) {
+        case Depth::screen: return kind.in == In::screen;
+        case Depth::summary: return kind.in == In::both || kind.in == In::summary;
+        case Depth::full: break;
+    }
+    return kind.in == In::both || kind.in == In::full;
 }
 
 /// What was not measured has its reason, and in a summary what was checked before.
@@ -94,10 +105,12 @@ Section point_section(const SectionContext& context, std::span<const SectionKind
     for (const SectionKind& kind : kinds) {
         if (kind.of != Of::point || !stands_in(kind, context.depth)) continue;
         Section made = kind.make(context);
-        if (!made.title.empty())
+        if (!made.title.empty()) {
             section.add(std::move(made));
-        else
-            for (Block& block : made.blocks) section.add(std::move(block));
+            continue;
+        }
+        for (Block& block : made.blocks) section.add(std::move(block));
+        for (Section& below : made.sections) section.add(std::move(below));
     }
     return section;
 }
@@ -106,10 +119,13 @@ Section point_section(const SectionContext& context, std::span<const SectionKind
 void add_points(Document& document, const ExplainedResult& explained, std::span<const SectionKind> kinds, Depth depth) {
     std::vector<Section> points;
     const bool is_study = explained.result().study.has_value();
-    if (is_study && depth == Depth::summary) return;
+    if (is_study && depth != Depth::full) return;
+    // One screen is for one point; of several each has a row.
+    const bool has_rows = depth == Depth::screen && is_told_as_sweep({explained, depth});
     for (std::size_t i = 0; i < explained.points().size(); ++i)
-        points.push_back(point_section({explained, depth, i}, kinds));
-    if (depth == Depth::summary) {
+        if (!has_rows || explained.points()[i].status != PointStatus::done)
+            points.push_back(point_section({explained, depth, i}, kinds));
+    if (depth != Depth::full) {
         std::ranges::move(points, std::back_inserter(document.sections));
     } else if (points.size() == 1 && !is_study) {
         points.front().blocks.insert(points.front().blocks.begin(), Paragraph{std::exchange(points.front().title, {})});
@@ -146,6 +162,10 @@ Document report_of(const ExplainedResult& explained, std::span<const SectionKind
 
 Document summary_of(const ExplainedResult& explained, std::span<const SectionKind> kinds) {
     return document_of(explained, kinds, Depth::summary);
+}
+
+Document screen_of(const ExplainedResult& explained, std::span<const SectionKind> kinds) {
+    return document_of(explained, kinds, Depth::screen);
 }
 
 std::string report_title(const Result& result) {

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "analysis/machine/machine.h"
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
 #include "models/base/lists.h"
@@ -89,6 +92,18 @@ Section environment_section(const Environment& environment) {
         add("run to run", fmt::format("medians differ by a deviation of {:.2g} % ({} runs of `{}`)",
                                       100 * known->deviation, known->runs, known->command_line));
     return {"Environment", {std::move(facts)}};
+}
+
+Section device_section(const SectionContext& context) {
+    const Environment& environment = context.result().environment;
+    const HostInfo& host = environment.host;
+    const std::string kbench = "kbench " + environment.kbench_version;
+    const auto on_gpu = [](const Point& point) { return point.backend() == "cuda"; };
+    if (environment.gpu && std::ranges::any_of(context.result().points, on_gpu))
+        return {"", {Paragraph{listed({device_name(*environment.gpu), "driver " + environment.gpu->driver, kbench})}}};
+    return {"",
+            {Paragraph{listed({host.cpu, cores_text(host), threads_text(host),
+                               host.cpu_quota ? "quota of " + cpus_text(*host.cpu_quota) : "", kbench})}}};
 }
 
 Section environment_section(const SectionContext& context) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/explain/in_short.h"
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
 
@@ -51,9 +52,12 @@ Section points_section(const SectionContext& context) {
     const TableColumn figures[] = {
         {"median ms"}, {"95 % interval", Align::right, 1}, {"tokens/s"}, {"TFLOP/s"}, {"J/sequence", Align::right, 2}};
     rows.columns.insert(rows.columns.end(), std::begin(figures), std::end(figures));
+    const bool is_screen = context.depth == Depth::screen;
     if (is_full)
         for (const TableColumn& column : {TableColumn{"roof time %"}, {"residual %"}, {"verdict", Align::left}})
             rows.columns.push_back(column);
+    if (is_screen)
+        for (const char* header : {"bandwidth-bound?", "bound"}) rows.columns.push_back(words(header));
     rows.columns.push_back({"status", Align::left, 0, true});
     for (std::size_t i = 0; i < points.size(); ++i) {
         const Point& point = points[i];
@@ -78,6 +82,10 @@ Section points_section(const SectionContext& context) {
                 cells.push_back(has_roofs ? fixed(100 * breakdown.roof_times.useful_us / breakdown.end_to_end_us, 1)
                                           : "");
                 cells.push_back(adds_up ? fixed(100 * breakdown.residual_share(), 2) : "");
+                cells.emplace_back(name(explained.of(i).verdicts.model.bound));
+            }
+            if (is_screen) {
+                cells.emplace_back(name(bandwidth_bound(explained.of(i)).answer));
                 cells.emplace_back(name(explained.of(i).verdicts.model.bound));
             }
         }

@@ -31,8 +31,8 @@ struct SectionContext {
 
 /// What a section tells of. Those of points stand together, in a section of each point.
 enum class Of { result, point };
-/// The documents that have it: the whole report, the summary for a terminal.
-enum class In { full, summary, both };
+/// The documents that have it: the whole report, the summary for a terminal, both of them, or the one screen.
+enum class In { full, summary, both, screen };
 
 struct SectionKind {
     std::string_view name;
@@ -47,9 +47,10 @@ std::span<const SectionKind> section_kinds();
 /// Throws std::out_of_range where there is none called `name`.
 Section section_called(std::string_view name, const SectionContext& context);
 
-/// The whole report, and what a terminal shows of it.
+/// The whole report, what a terminal shows of it, and the answer on one screen.
 Document report_of(const ExplainedResult& explained, std::span<const SectionKind> kinds = section_kinds());
 Document summary_of(const ExplainedResult& explained, std::span<const SectionKind> kinds = section_kinds());
+Document screen_of(const ExplainedResult& explained, std::span<const SectionKind> kinds = section_kinds());
 /// The models and where they ran: "A, B on NVIDIA H200".
 std::string report_title(const Result& result);
 
@@ -82,6 +83,8 @@ template <class Format>
 Fact fact(std::string_view label, const Quantity& quantity, const Format& format) {
     return {std::string(label), quantity.value ? format(*quantity.value) : std::string(), origin_text(quantity)};
 }
+/// How many steps were held against the reference, and how far off they are: on a screen without the details.
+std::string verified_text(const Verification& verification, Depth depth);
 /// Energy of a point that was timed.
 std::vector<Fact> energy_facts(const Point& point);
 /// With that many decimals.

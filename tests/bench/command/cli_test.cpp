@@ -31,13 +31,26 @@ TEST_F(Cli, RunsASweepAndWritesFilesThatKeepTheSchema) {
     const Outcome outcome =
         kbench("--config " + tiny() + " --backend cpu --batch 1,3 --precision tf32,fp32,fp64 --quick --out " + run);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_THAT(outcome.out, HasSubstr("throughput"));
+    EXPECT_THAT(outcome.out, HasSubstr("tokens/s"));
     EXPECT_THAT(outcome.out, HasSubstr("tf32 is a GPU tensor-core format")) << "skips are shown";
     EXPECT_THAT(kbench("table " + run + " --by step -c layer --format csv").out, HasSubstr("h.1.attn.c_attn"));
     EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
     if (shell("python3 -c 'import jsonschema'").exit_code != 0) GTEST_SKIP() << "python3 has no jsonschema";
     const Outcome check = shell(std::string(KBENCH_SOURCE_DIR) + "/scripts/validate-result " + run + "/result.json");
     EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
+}
+
+TEST_F(Cli, ARunPrintsOneScreenAndEveryFigureWhenAsked) {
+    const std::string run = "--config " + tiny() + " --backend cpu --quick --out " + (directory_ / "run").string();
+    const std::string screen = kbench(run).out;
+    EXPECT_THAT(screen, HasSubstr("Where the time goes"));
+    EXPECT_THAT(screen, HasSubstr("--verbose prints every figure"));
+    EXPECT_THAT(screen, Not(HasSubstr("compulsory")));
+    EXPECT_LE(std::ranges::count(screen, '\n'), 45);
+    const std::string all = kbench("report --format text -v " + (directory_ / "run").string()).out;
+    EXPECT_THAT(all, HasSubstr("compulsory"));
+    EXPECT_THAT(all, HasSubstr("Every figure is measured, derived"));
+    EXPECT_THAT(kbench(run + "2 --verbose").out, HasSubstr("compulsory"));
 }
 
 TEST_F(Cli, CommittedResultsKeepTheSchemaOrAreReadAsOlder) {
@@ -304,7 +317,7 @@ TEST_F(Cli, RecomputingIsOfABackwardAndSaysWhatItTakes) {
     const std::string run = "--config " + tiny() + " --backend cpu --quick --out " + (directory_ / "r").string();
     expect_refusal(run + " --recompute block", "--recompute: only --direction bwd or train has one");
     expect_refusal(run + " --direction bwd --recompute all", "none, block");
-    const Outcome done = kbench(run + " --direction bwd --recompute block");
+    const Outcome done = kbench(run + " --direction bwd --recompute block --verbose");
     EXPECT_EQ(done.exit_code, 0) << done.err;
     EXPECT_THAT(done.out, HasSubstr("recompute block"));
     EXPECT_THAT(done.out, HasSubstr("saved activations"));

@@ -56,7 +56,7 @@ TEST_F(ReportCommand, TextGoesToStandardOutputAlone) {
     const std::filesystem::path result = directory_.write("run/result.json", example_);
     testing::internal::CaptureStdout();
     report({result.string(), "--format", "text"});
-    EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("throughput"));
+    EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("sequences/s"));
     EXPECT_FALSE(std::filesystem::exists(directory_ / "run/report.html"));
 }
 
@@ -105,6 +105,8 @@ TEST_F(ReportCommand, RefusesWhatItCannotDo) {
     EXPECT_THAT(refused({result, "--what-if", "a100-sxm4-80gb", "--out", (directory_ / "out").string()}),
                 HasSubstr("--what-if writes to stdout and no file"));
     EXPECT_THAT(refused({result, "--what-if", "a100-sxm4-80gb", "--format", "trace"}), HasSubstr("--format trace"));
+    EXPECT_THAT(refused({result, "--verbose"}), HasSubstr("--verbose: goes with --format text alone"));
+    EXPECT_THAT(refused({result, "--verbose", "--format", "html"}), HasSubstr("--verbose: goes with --format text"));
 }
 
 TEST(ReportOptions, TheReferenceInDocsIsTheTable) {

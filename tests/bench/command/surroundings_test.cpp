@@ -166,7 +166,7 @@ TEST_F(Surroundings, WithoutProcAllIsMeasured) {
             path != std::string::npos && line.find("libdnnl") != std::string::npos)
             libraries = fs::path(line.substr(path)).parent_path();
     const Outcome outcome = apart("mount -t tmpfs none /proc\nexport LD_LIBRARY_PATH=" + libraries,
-                                  program() + sweep() + " --ceilings none");
+                                  program() + sweep() + " --ceilings none --verbose");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("largest batch fwd"));
 }

@@ -1,0 +1,178 @@
+// What memory bandwidth has to do with the time, and the time by bound.
+#include "analysis/explain/in_short.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "analysis/explain/verdict_rules.h"
+#include "models/base/format.h"
+#include "models/base/lists.h"
+
+namespace kbench {
+namespace {
+
+/// Under this share of the time DRAM's traffic cannot be what binds the whole: half of what the rule of a roof asks
+/// for. Steps that it may bind each by itself must be few as well.
+constexpr double small_dram_share = 0.30, few_steps_share = 0.20;
+/// Bounds with less of the time are not worth a word.
+constexpr double noteworthy_bound = 0.05;
+
+/// The part of the steps' time whose DRAM roof time may reach the share from which on a step is bound by it.
+double may_be_bound_by_dram(const Explanation& explanation) {
+    double steps_us = 0, may_us = 0;
+    for (std::size_t i = 0; i < explanation.roof_times.size(); ++i) {
+        const double time_us = explanation.facts.steps[i].time_us;
+        steps_us += time_us;
+        const RoofTime* dram = explanation.roof_times[i].at(Level::dram);
+        if (dram != nullptr && dram->run_us.high * (dram->origin == Origin::measured ? 1 : uncounted_bytes_factor) >=
+                                   bound_share * time_us)
+            may_us += time_us;
+    }
+    return steps_us > 0 ? may_us / steps_us : 1;
+}
+
+/// DRAM's traffic over its bandwidth, of the time.
+struct DramShare {
+    double share = 0;
+    double most = 0;  ///< what was not counted may be more
+    Origin origin = Origin::measured;
+};
+std::optional<DramShare> dram_share(const Explanation& explanation) {
+    const Attribution& attribution = explanation.attribution;
+    const auto dram = std::ranges::find(attribution.levels, Level::dram, &LevelTraffic::level);
+    if (!attribution.unavailable.empty() || dram == attribution.levels.end()) return std::nullopt;
+    const double share = dram->ms * 1e3 / explanation.breakdown.end_to_end_us;
+    return DramShare{share, share * (dram->origin == Origin::measured ? 1 : uncounted_bytes_factor), dram->origin};
+}
+
+bool is_too_little(const Explanation& explanation, const DramShare& dram) {
+    return explanation.verdicts.model.bound != Bound::bandwidth && dram.most < small_dram_share &&
+           may_be_bound_by_dram(explanation) < few_steps_share;
+}
+
+std::string traffic_text(const DramShare& dram) {
+    return fmt::format("DRAM traffic ({}) takes {} of the time at full bandwidth", name(dram.origin),
+                       percent(dram.share));
+}
+
+/// What happened as a thief took DRAM's bandwidth; empty where none did.
+std::string taken_text(const BandwidthElasticity& theft) {
+    if (!theft.model || theft.model->dram.effects.empty()) return "";
+    const TheftEffect& most = theft.model->dram.effects.back();
+    const double grew = most.ratio.value - 1;
+    return fmt::format("with {} less bandwidth the time {} by {:.1f} %", percent(most.share),
+                       grew < 0 ? "fell" : "grew", 100 * std::abs(grew));
+}
+
+/// Parts of the steps' time by bound, in the order of the enumeration.
+std::array<double, std::size(bound_names)> time_by_bound(const Explanation& explanation) {
+    std::array<double, std::size(bound_names)> us{};
+    double all_us = 0;
+    for (std::size_t i = 0; i < explanation.verdicts.steps.size(); ++i) {
+        const double step_us = explanation.facts.steps[i].time_us;
+        us[static_cast<std::size_t>(explanation.verdicts.steps[i].bound)] += step_us;
+        all_us += step_us;
+    }
+    if (all_us > 0)
+        for (double& part : us) part /= all_us;
+    return us;
+}
+
+}  // namespace
+
+std::string dram_traffic_text(const Explanation& explanation) {
+    const std::optional<DramShare> dram = dram_share(explanation);
+    if (!dram) return "";
+    return fmt::format("its {}{}", traffic_text(*dram),
+                       is_too_little(explanation, *dram) ? ", so DRAM is not the bottleneck" : "");
+}
+
+bool is_beyond_telling(const Verdict& verdict) {
+    return verdict.bound == Bound::not_identifiable && verdict.may_be_one;
+}
+
+std::string suspects_text(const Suspects& suspects) {
+    constexpr std::size_t most = 3;
+    const std::string texts = joined(likeliest(suspects, most), ", ", [](const Suspect& suspect) {
+        return fmt::format("{} (at most {} ms)", suspect.name, significant(suspect.most_us * 1e-3));
+    });
+    return texts.empty() ? "no resource that was measured is the bottleneck" : "the bottleneck is one of " + texts;
+}
+
+std::string next_experiment(const Explanation& explanation) {
+    const Point& point = *explanation.facts.point;
+    std::vector<std::string_view> next;
+    if (explanation.verdicts.model.lacks_units)
+        next.emplace_back("--counters core,tensor,pipes, which counts units that may be it");
+    if (explanation.causes.whole.unfitted_us > 0.5 * explanation.causes.whole.time_us)
+        next.emplace_back("times at other sizes");
+    if (point.backend() == "cuda" && explanation.interventions.model.sms == Influence::unknown)
+        next.emplace_back("the same on fewer SMs");
+    if (explanation.interventions.model.dram == Influence::unknown)
+        next.emplace_back("the same while DRAM's bandwidth is taken away");
+    return joined(next, ", ");
+}
+
+BandwidthBound bandwidth_bound(const Explanation& explanation) {
+    BandwidthBound found;
+    if (!explanation.concludes()) {
+        found.why = "these figures carry no conclusion";
+        return found;
+    }
+    const Verdict& verdict = explanation.verdicts.model;
+    const std::optional<DramShare> dram = dram_share(explanation);
+    const std::string taken = taken_text(explanation.theft);
+    std::vector<std::string> why;
+    if (verdict.bound == Bound::bandwidth) {
+        found.answer = BandwidthAnswer::yes;
+        why.push_back(fmt::format("{} binds {} of the steps' time", verdict.level.empty() ? "memory" : verdict.level,
+                                  percent(time_by_bound(explanation)[static_cast<std::size_t>(Bound::bandwidth)])));
+    } else if (verdict.bound != Bound::not_identifiable || (dram && is_too_little(explanation, *dram)) ||
+               explanation.interventions.model.dram == Influence::none) {
+        found.answer = BandwidthAnswer::no;
+    }
+    if (dram) why.push_back(traffic_text(*dram));
+    if (!taken.empty()) why.push_back(taken);
+    if (found.answer == BandwidthAnswer::cannot_tell && dram)
+        why.push_back(fmt::format("it may bind steps with {} of the time", percent(may_be_bound_by_dram(explanation))));
+    if (why.empty())
+        why.push_back(explanation.breakdown.roofs_unavailable.empty() ? "DRAM's traffic is not known"
+                                                                      : explanation.breakdown.roofs_unavailable);
+    found.why = joined(why, "; ");
+    return found;
+}
+
+std::string binding_text(const Explanation& explanation) {
+    const Verdict& verdict = explanation.verdicts.model;
+    if (explanation.verdicts.steps.empty()) return "";
+    const auto parts = time_by_bound(explanation);
+    std::vector<std::pair<double, std::string>> others;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        if (parts[i] >= noteworthy_bound && static_cast<Bound>(i) != verdict.bound)
+            others.emplace_back(parts[i], fmt::format("{} {}", name(static_cast<Bound>(i)), percent(parts[i])));
+    std::ranges::stable_sort(others, std::greater{}, [](const auto& other) { return other.first; });
+    const std::string rest = joined(others, ", ", [](const auto& other) { return other.second; });
+    if (is_beyond_telling(verdict)) {
+        const std::string unknown = fmt::format("for {} of the steps' time {}", percent(verdict.undecided),
+                                                suspects_text(explanation.suspects));
+        return rest.empty() ? unknown : fmt::format("{}; the rest is {}", unknown, rest);
+    }
+    if (verdict.bound == Bound::not_identifiable) return "no single one: " + (rest.empty() ? "unknown" : rest);
+    const std::string level = verdict.level.empty() ? "" : fmt::format(" ({})", verdict.level);
+    const std::string share = percent(parts[static_cast<std::size_t>(verdict.bound)]);
+    const bool by_majority = verdict.rule == majority_rule().id || verdict.evidence.empty();
+    const std::string own = fmt::format("{}{}: {}", name(verdict.bound), level,
+                                        by_majority ? share + " of the steps' time" : verdict.evidence.front());
+    if (rest.empty()) return own;
+    return by_majority ? fmt::format("{}; {}", own, rest)
+                       : fmt::format("{}; step by step {} {}, {}", own, name(verdict.bound), share, rest);
+}
+
+}  // namespace kbench

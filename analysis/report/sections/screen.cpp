@@ -1,0 +1,269 @@
+// What a terminal shows of a point: one screen with the answer. The summary (--verbose) and the report have the rest.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "analysis/explain/in_short.h"
+#include "analysis/explain/step_sums.h"
+#include "analysis/machine/cpu_share.h"
+#include "analysis/machine/machine.h"
+#include "analysis/report/sections/sections.h"
+#include "analysis/result/frames.h"
+#include "analysis/table/table_query.h"
+#include "models/base/format.h"
+#include "models/base/lists.h"
+
+namespace kbench {
+namespace {
+
+constexpr std::size_t screen_layers = 5, most_changes = 3, bar_width = 20;
+constexpr double noteworthy_share = 0.01;  ///< of the time, for a row of its own
+
+double median_us(const Point& point) { return point.end_to_end->latency.summary_ms.median * 1e3; }
+
+std::string latency_line(const Point& point) {
+    const EndToEnd& times = *point.end_to_end;
+    const Summary& ms = times.latency.summary_ms;
+    const TimeUnit unit = time_unit(ms.median);
+    const int decimals = decimals_for(ms.median * unit.per_ms, time_digits);
+    const auto show = [&](double value) { return fixed(value * unit.per_ms, decimals); };
+    std::string text = fmt::format("{} {}", show(ms.median), unit.name);
+    if (ms.has_interval()) text += fmt::format(" [{}, {}]", show(ms.ci_low), show(ms.ci_high));
+    if (!times.converged) text += ", not converged";
+    if (times.sequences_per_s) text += fmt::format("; {} sequences/s", significant(*times.sequences_per_s));
+    if (times.tokens_per_s) text += fmt::format(", {} tokens/s", significant(*times.tokens_per_s));
+    if (const std::optional<Frames> frames = frames_of(point); frames && ms.median > 0)
+        text += fmt::format("; {} utterances/s", significant(static_cast<double>(point.batch()) / ms.median * 1e3));
+    return text;
+}
+
+/// Useful FLOP/s over the fastest unit for that precision: as measured, and as its maker states.
+std::string share_of_peak_text(const SectionContext& context) {
+    const Point& point = context.point();
+    const double flop_per_s = point.cost.flops / median_us(point) * 1e6;
+    if (!(flop_per_s > 0)) return "";
+    std::vector<std::string> shares;
+    const std::optional<Roof> measured = context.explanation().facts.roofs.matrix(point.precision());
+    if (measured && measured->origin == Origin::measured)
+        shares.push_back(fmt::format("{} of measured {}", percent(flop_per_s / measured->per_s), measured->ceiling));
+    const Environment& environment = context.result().environment;
+    if (const MachineFile* machine = machine_of(environment, point.backend()))
+        if (const std::optional<Roof> stated = Roofs(scaled_to(*machine, environment)).matrix(point.precision()))
+            shares.push_back(fmt::format("{} of the datasheet's", percent(flop_per_s / stated->per_s)));
+    return format_flop_per_s(flop_per_s) + (shares.empty() ? "" : ": " + joined(shares, ", "));
+}
+
+/// The SMs' own clock, the mean over the steps' time; NVML's where it was not read.
+std::optional<double> clock_mhz(const Point& point) {
+    const std::vector<Interval> clocks = graph_clocks(point);
+    double us = 0, cycles = 0;
+    for (std::size_t i = 0; i < clocks.size(); ++i) {
+        const double step_us = point.steps[i].device_us().value_or(0);
+        if (clocks[i].value <= 0) continue;
+        us += step_us;
+        cycles += step_us * clocks[i].value;
+    }
+    return us > 0 ? std::optional(cycles / us) : point.conditions.sm_clock_mhz.value;
+}
+
+/// Clock, power and what held the device back.
+std::string machine_text(const SectionContext& context) {
+    const Point& point = context.point();
+    const Conditions& conditions = point.conditions;
+    const std::optional<GpuInfo>& gpu = context.result().environment.gpu;
+    const bool on_gpu = point.backend() == "cuda" && gpu;
+    const auto of = [](double value, const std::optional<double>& most, std::string_view unit) {
+        return most ? fmt::format("{} of {} {}", significant(value), significant(*most), unit)
+                    : fmt::format("{} {}", significant(value), unit);
+    };
+    std::vector<std::string> parts;
+    if (const std::optional<double> mhz = clock_mhz(point))
+        parts.push_back((on_gpu ? "SM clock " : "clock ") +
+                        of(*mhz, on_gpu ? gpu->max_sm_clock_mhz.value : std::nullopt, "MHz"));
+    if (conditions.power_w.value)
+        parts.push_back(of(*conditions.power_w.value, on_gpu ? gpu->power_limit_w.value : std::nullopt, "W"));
+    parts.push_back("throttling: " + throttling_text(conditions));
+    if (conditions.cpu_share) parts.push_back("CPU time not got: " + cpu_share_text(*conditions.cpu_share));
+    return joined(parts, ", ");
+}
+
+Facts figures_of(const SectionContext& context) {
+    const Point& point = context.point();
+    Facts facts;
+    const auto add = [&facts](std::string_view label, std::string value) {
+        if (!value.empty()) facts.facts.push_back({std::string(label), std::move(value), ""});
+    };
+    add("latency", latency_line(point));
+    add("of peak", share_of_peak_text(context));
+    add("energy", joined(energy_facts(point), ", ", [](const Fact& fact) {
+            return fact.value.empty() ? "" : fmt::format("{} {}", fact.value, fact.label.substr(sizeof("energy")));
+        }));
+    add("machine", machine_text(context));
+    add("verified", verified_text(point.verification, context.depth));
+    return facts;
+}
+
+/// What binds it, or why that is not said.
+void add_answer_to(Section& section, const Explanation& explanation) {
+    if (!explanation.concludes() || !explanation.breakdown.unavailable.empty()) {
+        for (const std::string& sentence : explanation.answer) section.add(Paragraph{sentence, Tone::lead});
+        return;
+    }
+    for (const std::string& sentence : explanation.contradictions) section.add(Paragraph{sentence, Tone::lead});
+    const BandwidthBound memory = bandwidth_bound(explanation);
+    std::string answer{name(memory.answer)};
+    std::ranges::transform(answer, answer.begin(), [](char c) { return 'a' <= c && c <= 'z' ? c - 'a' + 'A' : c; });
+    Facts facts;
+    facts.facts.push_back({"Bandwidth-bound?", fmt::format("{}: {}", answer, memory.why), ""});
+    if (const std::string binding = binding_text(explanation); !binding.empty())
+        facts.facts.push_back({"What binds it", binding, ""});
+    if (const std::string next = next_experiment(explanation);
+        !next.empty() && explanation.verdicts.model.bound == Bound::not_identifiable)
+        facts.facts.push_back({"Measure next", next, ""});
+    section.add(std::move(facts));
+}
+
+std::string bar(double share) {
+    return std::string(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * bar_width + 0.5), '#');
+}
+
+/// A row a cause; without causes, an op kind.
+Rows where_the_time_goes(const SectionContext& context) {
+    const CauseGroup& whole = context.explanation().causes.whole;
+    const StepSums sums = by_op_kind(context.point());
+    const bool has_causes = context.explanation().causes.has_fits && whole.time_us > 0;
+    const double all_us = has_causes ? whole.time_us : sums.time_us;
+    const TimeUnit unit = time_unit(all_us * 1e-3);
+    const int decimals = decimals_for(all_us * 1e-3 * unit.per_ms, time_digits);
+    Rows rows{{words("Where the time goes"), figures(std::string(unit.name)), figures("%"), words("")}};
+    const auto add = [&](std::string_view label, double us) {
+        rows.rows.push_back({std::string(label), fixed(us * 1e-3 * unit.per_ms, decimals), fixed(100 * us / all_us, 1),
+                             bar(us / all_us)});
+    };
+    // What is short together, so that the rows still add up.
+    double short_us = 0;
+    const auto add_if_long = [&](std::string_view label, double us) {
+        if (std::abs(us) >= noteworthy_share * all_us)
+            add(label, us);
+        else
+            short_us += us;
+    };
+    if (has_causes)
+        for (std::size_t i = 0; i < cause_count; ++i) add_if_long(info(cause_at(i)).name, whole.lines.us[i].value);
+    else
+        for (const StepGroup& group : sums.groups) add_if_long(group.name, group.time_us);
+    if (short_us != 0) add("others", short_us);
+    return rows;
+}
+
+/// The changes that give most back.
+Bullets largest_changes(const Explanation& explanation) {
+    struct Change {
+        double us;
+        std::string text;
+    };
+    std::vector<Change> changes;
+    const CauseGroup& whole = explanation.causes.whole;
+    for (std::size_t i = 0; i < cause_count; ++i) {
+        const std::string change = whole.change(cause_at(i));
+        if (cause_at(i) == Cause::useful || cause_at(i) == Cause::unexplained || change.empty()) continue;
+        const double us = whole.lines.us[i].value;
+        changes.push_back({us, fmt::format("{} of {}: {}", time_text(us), info(cause_at(i)).name, change)});
+    }
+    std::ranges::stable_sort(changes, std::greater{}, &Change::us);
+    if (changes.size() > most_changes) changes.resize(most_changes);
+    Bullets bullets;
+    for (Change& change : changes) bullets.items.push_back(std::move(change.text));
+    return bullets;
+}
+
+/// What a change could give back of a layer: all but useful work and what is not explained.
+double recoverable_us(const CauseGroup& layer) {
+    double us = 0;
+    for (std::size_t i = 0; i < cause_count; ++i)
+        if (cause_at(i) != Cause::useful && cause_at(i) != Cause::unexplained)
+            us += std::max(0.0, layer.lines.us[i].value);
+    return std::min(us, layer.time_us);
+}
+
+/// "compute" of "compute-bound".
+std::string short_bound(const Explanation& explanation, const std::string& layer) {
+    const auto found = std::ranges::find(explanation.verdicts.layers, layer, &Verdict::subject);
+    if (found == explanation.verdicts.layers.end()) return "";
+    const std::string_view word = name(found->bound);
+    return std::string(word.substr(0, word.find('-')));
+}
+
+/// Layers with occupancy and bound, those first of which most can be given back, or else that take longest.
+Section layers_of(const SectionContext& context) {
+    const Explanation& explanation = context.explanation();
+    const Causes& causes = explanation.causes;
+    TableQuery query;
+    query.level = &find_level("layer");
+    query.fold = true;
+    query.sort = SortBy{"time_us", true};
+    for (const char* column : {"layer", "time_us", "occ_theory", "occ_achieved", "occ_limiter"})
+        query.columns.emplace_back(column);
+    const QueriedTable found = query_point(context.result(), context.index, query);
+    const double all_us = by_layer(context.point()).time_us;
+    const int decimals = decimals_for(all_us * 1e-3, time_digits);
+    struct Layer {
+        double gain_us;
+        std::vector<std::string> cells;
+    };
+    std::vector<Layer> layers;
+    for (const TableRow& row : found.rows) {
+        std::vector<std::string> cells;
+        for (const Column& column : found.columns) {
+            const Value value = column.value(row);
+            cells.push_back(value == Value(NoValue::na) ? "" : shown(column, value));
+        }
+        double us = 0;
+        for (const PlacedStep& step : row.steps) us += step.step->device_us().value_or(0);
+        const auto cause = std::ranges::find(causes.by_layer, cells[0], &CauseGroup::name);
+        const bool has_gain = explanation.concludes() && causes.has_fits && cause != causes.by_layer.end();
+        const double gain_us = has_gain ? recoverable_us(*cause) : -1;
+        layers.push_back({gain_us,
+                          {cells[0], fixed(us * 1e-3, decimals), all_us > 0 ? fixed(100 * us / all_us, 1) : "",
+                           has_gain ? fixed(gain_us * 1e-3, decimals) : "", short_bound(explanation, cells[0]),
+                           cells[3], cells[2], cells[4]}});
+    }
+    std::ranges::stable_sort(layers, std::greater{}, &Layer::gain_us);
+    if (layers.size() > screen_layers) layers.resize(screen_layers);
+    Rows rows{{names("Layer"), figures("ms"), figures("%"), figures("to gain, ms"), words("bound"), figures("occ %"),
+               figures("theory %", 2), words("limited by", 1)}};
+    for (Layer& layer : layers) rows.rows.push_back(std::move(layer.cells));
+    return {"", {std::move(rows)}};
+}
+
+}  // namespace
+
+Section more_section(const SectionContext& context) {
+    const auto is_done = [](const Point& point) { return point.status == PointStatus::done; };
+    if (std::ranges::none_of(context.result().points, is_done)) return {};
+    return {"", {Paragraph{"--verbose prints every figure and where it comes from, report.html draws them."}}};
+}
+
+Section screen_section(const SectionContext& context) {
+    const Point& point = context.point();
+    Section section{""};
+    if (!point.end_to_end) return section;
+    section.add(figures_of(context));
+    const auto add_apart = [&section](Section part) {
+        if (!part.empty()) section.add(std::move(part));
+    };
+    Section answer{""};
+    add_answer_to(answer, context.explanation());
+    add_apart(std::move(answer));
+    if (Rows rows = where_the_time_goes(context); !rows.rows.empty()) add_apart({"", {std::move(rows)}});
+    if (Bullets changes = largest_changes(context.explanation()); !changes.items.empty())
+        add_apart({"", {Paragraph{"What would give most of it back:"}, std::move(changes)}});
+    add_apart(layers_of(context));
+    return section;
+}
+
+}  // namespace kbench

@@ -1,0 +1,79 @@
+// The answer in short, of made-up explanations whose verdicts are known.
+#include "analysis/explain/in_short.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kbench {
+namespace {
+
+using testing::HasSubstr;
+
+Explanation bound_by(Bound bound, std::string level) {
+    Explanation explanation;
+    explanation.breakdown.end_to_end_us = 100;
+    explanation.verdicts.model.bound = bound;
+    explanation.verdicts.model.level = std::move(level);
+    explanation.verdicts.model.rule = "majority";
+    for (const Bound one : {bound, Bound::latency, bound, bound}) {
+        Verdict& step = explanation.verdicts.steps.emplace_back();
+        step.bound = one;
+        explanation.facts.steps.emplace_back().time_us = 25;
+    }
+    return explanation;
+}
+
+void add_dram(Explanation& explanation, double ms) {
+    explanation.attribution.levels.push_back({.level = Level::dram, .bytes = 1e9, .ms = ms});
+}
+
+TEST(InShort, AMemoryThatBindsIsYesAndIsNamed) {
+    Explanation explanation = bound_by(Bound::bandwidth, "DRAM");
+    add_dram(explanation, 0.08);
+    EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::yes);
+    EXPECT_EQ(bandwidth_bound(explanation).why,
+              "DRAM binds 75 % of the steps' time; DRAM traffic (measured) takes 80 % of the time at full bandwidth");
+    EXPECT_THAT(bandwidth_bound(bound_by(Bound::bandwidth, "L2")).why, HasSubstr("L2 binds"));
+}
+
+TEST(InShort, AnotherBoundIsNo) {
+    for (const Bound bound : {Bound::compute, Bound::latency, Bound::launch, Bound::occupancy})
+        EXPECT_EQ(bandwidth_bound(bound_by(bound, "")).answer, BandwidthAnswer::no) << name(bound);
+}
+
+TEST(InShort, WithoutABoundOnlyLittleTrafficOrAThiefSaysNo) {
+    Explanation explanation = bound_by(Bound::not_identifiable, "");
+    EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::cannot_tell);
+    EXPECT_EQ(bandwidth_bound(explanation).why, "DRAM's traffic is not known");
+    add_dram(explanation, 0.05);
+    EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::cannot_tell);
+    EXPECT_THAT(bandwidth_bound(explanation).why, HasSubstr("it may bind steps with"));
+    explanation.interventions.model.dram = Influence::none;
+    EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::no);
+    explanation.interventions.model.dram = Influence::unknown;
+    explanation.missing = {"too few samples"};
+    EXPECT_EQ(bandwidth_bound(explanation).why, "these figures carry no conclusion");
+    EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::cannot_tell);
+}
+
+TEST(InShort, WhatBindsIsToldByPartsOfTheTime) {
+    EXPECT_EQ(binding_text(bound_by(Bound::compute, "fp16_tensor")),
+              "compute-bound (fp16_tensor): 75 % of the steps' time; latency-bound 25 %");
+    Explanation explanation = bound_by(Bound::launch, "");
+    explanation.verdicts.model.rule = "largest-cause";
+    explanation.verdicts.model.evidence = {"29 % of the time has this cause"};
+    EXPECT_EQ(binding_text(explanation),
+              "launch-bound: 29 % of the time has this cause; step by step launch-bound 75 %, latency-bound 25 %");
+    EXPECT_EQ(binding_text(bound_by(Bound::not_identifiable, "")), "no single one: latency-bound 25 %");
+    explanation = bound_by(Bound::not_identifiable, "");
+    explanation.verdicts.model.may_be_one = true;
+    explanation.verdicts.model.undecided = 0.75;
+    explanation.suspects.whole = {{"tensor cores", Finding::not_identifiable, 60, ""}};
+    EXPECT_EQ(binding_text(explanation),
+              "for 75 % of the steps' time the bottleneck is one of tensor cores (at most 0.0600 ms); the rest is "
+              "latency-bound 25 %");
+    EXPECT_EQ(binding_text(Explanation{}), "");
+}
+
+}  // namespace
+}  // namespace kbench

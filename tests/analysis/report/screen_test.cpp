@@ -1,0 +1,117 @@
+// The answer on one screen: its layout by golden files, and that it is one screen.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "analysis/report/writers.h"
+#include "analysis/result/result_json.h"
+#include "tests/analysis/example_result.h"
+#include "tests/analysis/golden.h"
+
+namespace kbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::ptrdiff_t most_lines = 40;
+
+std::vector<std::string> text_lines(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+Result profiled_only(Point point) {
+    Result result = example::profiled_result();
+    result.points = {std::move(point)};
+    return result;
+}
+
+Result committed_run(const std::string& name) {
+    const std::string path = KBENCH_SOURCE_DIR "/results/" + name;
+    std::ifstream file(path, std::ios::binary);
+    return parse_result({std::istreambuf_iterator<char>(file), {}}, path);
+}
+
+TEST(Screen, MatchesTheGoldenFileAt60And80And100Columns) {
+    for (const int width : {60, 80, 100})
+        expect_golden(fmt::format("screen_{}.txt", width),
+                      write_screen(profiled_only(example::profiled_result().points[0]), width));
+    expect_golden("screen_cpu_80.txt", write_screen(profiled_only(example::cpu_point()), 80));
+}
+
+TEST(Screen, OfACommittedRunIsOneScreen) {
+    for (const char* name : {"h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz",
+                             "h100-2026-11-27/causes/deepspeech2-fp16-fwd-b1.json.gz"}) {
+        const Result result = committed_run(name);
+        for (const std::size_t width : {80, 100}) {
+            const std::vector<std::string> lines = text_lines(write_screen(result, static_cast<int>(width)));
+            const auto warning =
+                std::ranges::find_if(lines, [](const auto& line) { return line.starts_with("warning:"); });
+            EXPECT_LE(warning - lines.begin(), most_lines) << name << " at " << width;
+            for (const std::string& line : lines) EXPECT_LE(line.size(), width) << line;
+        }
+    }
+}
+
+TEST(Screen, HasTheAnswerAndWhatAReaderDecidesBy) {
+    const std::string text = write_screen(committed_run("h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz"), 100);
+    for (const char* part : {"NVIDIA H100",
+                             "gpt2-large fwd, batch 1",
+                             "latency ",
+                             "of peak ",
+                             " % of measured fp16_tensor, ",
+                             " % of the datasheet's",
+                             "energy ",
+                             "throttling: sw_power_cap",
+                             "verified ",
+                             "Bandwidth-bound? NO: DRAM traffic (measured) takes",
+                             "What binds it compute-bound (fp16_tensor):",
+                             "Where the time goes",
+                             "useful work",
+                             "#####",
+                             "What would give most of it back:",
+                             "of fixed time: fewer, larger kernels",
+                             "to gain, ms",
+                             "theory %",
+                             "h.*.mlp.c_fc",
+                             "--verbose"})
+        EXPECT_THAT(text, HasSubstr(part));
+}
+
+TEST(Screen, ASweepHasARowAPointAndNoMore) {
+    Result result = example::profiled_result();
+    Point other = result.points[0];
+    other.set("batch", std::int64_t{2});
+    result.points = {result.points[0], other};
+    const std::string text = write_screen(result, 100);
+    EXPECT_THAT(text, HasSubstr("bandwidth-bound?"));
+    EXPECT_THAT(text, Not(HasSubstr("Where the time goes")));
+    EXPECT_THAT(text, Not(HasSubstr("to gain, ms")));
+}
+
+TEST(Screen, AWrongStepAndAnUncheckedOneAreSaid) {
+    Point point = example::profiled_result().points[0];
+    point.verification.enabled = true;
+    ASSERT_FALSE(point.verification.steps.empty());
+    EXPECT_THAT(write_screen(profiled_only(point), 100), HasSubstr("reference, all within their bounds"));
+    point.verification.steps[0].error_over_bound = 2;
+    EXPECT_THAT(write_screen(profiled_only(point), 100), HasSubstr("reference, NOT all within their bounds"));
+    point.verification.enabled = false;
+    EXPECT_THAT(write_screen(profiled_only(point), 100), HasSubstr("verified      no: turned off"));
+}
+
+TEST(Screen, WhatWasNotMeasuredHasItsReason) {
+    EXPECT_THAT(write_screen(profiled_only(example::skipped_point()), 100), HasSubstr("skipped: "));
+    EXPECT_THAT(write_screen(profiled_only(example::skipped_point()), 100), Not(HasSubstr("Bandwidth-bound?")));
+}
+
+}  // namespace
+}  // namespace kbench
