@@ -8,7 +8,7 @@
 #include <string>
 
 #include "analysis/explain/bandwidth_answer.h"
-#include "analysis/explain/explain.h"
+#include "analysis/explain/explanation.h"
 
 namespace kbench {
 

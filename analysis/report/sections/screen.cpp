@@ -21,7 +21,7 @@ namespace kbench {
 namespace {
 
 constexpr std::size_t screen_layers = 5, most_changes = 3, bar_width = 20;
-constexpr double noteworthy_share = 0.01;  ///< of the time, for a row of its own
+constexpr double noteworthy_share = 0.01;  ///< a row of its own has this part of the time
 
 double median_us(const Point& point) { return point.end_to_end->latency.summary_ms.median * 1e3; }
 
@@ -31,14 +31,23 @@ std::string latency_line(const Point& point) {
     const TimeUnit unit = time_unit(ms.median);
     const int decimals = decimals_for(ms.median * unit.per_ms, time_digits);
     const auto show = [&](double value) { return fixed(value * unit.per_ms, decimals); };
-    std::string text = fmt::format("{} {}", show(ms.median), unit.name);
-    if (ms.has_interval()) text += fmt::format(" [{}, {}]", show(ms.ci_low), show(ms.ci_high));
-    if (!times.converged) text += ", not converged";
-    if (times.sequences_per_s) text += fmt::format("; {} sequences/s", significant(*times.sequences_per_s));
-    if (times.tokens_per_s) text += fmt::format(", {} tokens/s", significant(*times.tokens_per_s));
-    if (const std::optional<Frames> frames = frames_of(point); frames && ms.median > 0)
-        text += fmt::format("; {} utterances/s", significant(static_cast<double>(point.batch()) / ms.median * 1e3));
-    return text;
+    std::string text = fmt::format("{} {} median", show(ms.median), unit.name);
+    if (ms.has_interval()) text += fmt::format(", 95 % CI [{}, {}]", show(ms.ci_low), show(ms.ci_high));
+    return text + (times.converged ? "" : ", not converged");
+}
+
+/// What comes of it in a second, and what it costs in energy.
+std::string rates_line(const Point& point) {
+    const EndToEnd& times = *point.end_to_end;
+    std::vector<std::string> rates;
+    if (times.sequences_per_s) rates.push_back(significant(*times.sequences_per_s) + " sequences/s");
+    if (times.tokens_per_s) rates.push_back(significant(*times.tokens_per_s) + " tokens/s");
+    if (const std::optional<Frames> frames = frames_of(point); frames && median_us(point) > 0)
+        rates.push_back(significant(static_cast<double>(point.batch()) / median_us(point) * 1e6) + " utterances/s");
+    const std::vector<Fact> energy = energy_facts(point);
+    if (!energy.empty() && !energy.front().value.empty())
+        rates.push_back(fmt::format("{} {}", energy.front().value, energy.front().label.substr(sizeof("energy"))));
+    return joined(rates, ", ");
 }
 
 /// Useful FLOP/s over the fastest unit for that precision: as measured, and as its maker states.
@@ -49,7 +58,7 @@ std::string share_of_peak_text(const SectionContext& context) {
     std::vector<std::string> shares;
     const std::optional<Roof> measured = context.explanation().facts.roofs.matrix(point.precision());
     if (measured && measured->origin == Origin::measured)
-        shares.push_back(fmt::format("{} of measured {}", percent(flop_per_s / measured->per_s), measured->ceiling));
+        shares.push_back(fmt::format("{} of the peak measured", percent(flop_per_s / measured->per_s)));
     const Environment& environment = context.result().environment;
     if (const MachineFile* machine = machine_of(environment, point.backend()))
         if (const std::optional<Roof> stated = Roofs(scaled_to(*machine, environment)).matrix(point.precision()))
@@ -86,7 +95,8 @@ std::string machine_text(const SectionContext& context) {
                         of(*mhz, on_gpu ? gpu->max_sm_clock_mhz.value : std::nullopt, "MHz"));
     if (conditions.power_w.value)
         parts.push_back(of(*conditions.power_w.value, on_gpu ? gpu->power_limit_w.value : std::nullopt, "W"));
-    parts.push_back("throttling: " + throttling_text(conditions));
+    parts.push_back(on_gpu && is_at_power_limit(conditions) ? std::string("held back by the power limit")
+                                                            : "throttling: " + throttling_text(conditions));
     if (conditions.cpu_share) parts.push_back("CPU time not got: " + cpu_share_text(*conditions.cpu_share));
     return joined(parts, ", ");
 }
@@ -98,10 +108,8 @@ Facts figures_of(const SectionContext& context) {
         if (!value.empty()) facts.facts.push_back({std::string(label), std::move(value), ""});
     };
     add("latency", latency_line(point));
-    add("of peak", share_of_peak_text(context));
-    add("energy", joined(energy_facts(point), ", ", [](const Fact& fact) {
-            return fact.value.empty() ? "" : fmt::format("{} {}", fact.value, fact.label.substr(sizeof("energy")));
-        }));
+    add("throughput", rates_line(point));
+    add("compute", share_of_peak_text(context));
     add("machine", machine_text(context));
     add("verified", verified_text(point.verification, context.depth));
     return facts;
@@ -156,7 +164,7 @@ Rows where_the_time_goes(const SectionContext& context) {
         for (std::size_t i = 0; i < cause_count; ++i) add_if_long(info(cause_at(i)).name, whole.lines.us[i].value);
     else
         for (const StepGroup& group : sums.groups) add_if_long(group.name, group.time_us);
-    if (short_us != 0) add("others", short_us);
+    if (short_us != 0) add("under 1 % each", short_us);
     return rows;
 }
 
@@ -234,9 +242,11 @@ Section layers_of(const SectionContext& context) {
     }
     std::ranges::stable_sort(layers, std::greater{}, &Layer::gain_us);
     if (layers.size() > screen_layers) layers.resize(screen_layers);
-    Rows rows{{names("Layer"), figures("ms"), figures("%"), figures("to gain, ms"), words("bound"), figures("occ %"),
-               figures("theory %", 2), words("limited by", 1)}};
+    Rows rows{{names("layer"), figures("ms"), figures("%"), figures("to gain, ms"), words("bound"), figures("occ %"),
+               figures("theory %", 2), words("occupancy limit", 1)}};
     for (Layer& layer : layers) rows.rows.push_back(std::move(layer.cells));
+    rows.caption = layers.empty() || layers.front().gain_us < 0 ? "Layers that take longest (* is every block)"
+                                                                : "Layers with most to gain (* is every block)";
     return {"", {std::move(rows)}};
 }
 

@@ -95,7 +95,7 @@ Roofs roofs_of(std::string_view backend, std::initializer_list<const char*> band
 std::vector<std::string> runs_beside(PoliteThief& thief, const Roofs& roofs,
                                      const std::function<void(TheftSetup& setup)>& change) {
     WorkOnPart work({{.group = "", .name = "work", .enqueue = spin}}, cpu());
-    TheftSetup setup{.work = work, .thief = thief, .multiprocessors = 112, .roofs = roofs, .seconds = 1e-3};
+    TheftSetup setup{.work = work, .thief = thief, .multiprocessors = 112, .roofs = roofs, .seconds = 1e-2};
     if (change) change(setup);
     BandwidthTheft theft;
     run_beside_thieves(setup, theft);
