@@ -71,6 +71,18 @@ std::string taken_text(const BandwidthElasticity& theft) {
                        grew < 0 ? "fell" : "grew", 100 * std::abs(grew));
 }
 
+/// Whether time grew as DRAM's bandwidth was taken away.
+bool may_be_dram(Influence dram) { return dram == Influence::binds || dram == Influence::partly; }
+
+/// Whether a memory is among what may be the bottleneck where none is known.
+bool is_memory_open(const Explanation& explanation) {
+    constexpr std::size_t most = 3;
+    return is_beyond_telling(explanation.verdicts.model) &&
+           std::ranges::any_of(likeliest(explanation.suspects, most), [](const Suspect& suspect) {
+               return suspect.name == "DRAM" || suspect.name == "L2" || suspect.name == "shared memory";
+           });
+}
+
 /// Parts of the steps' time by bound, in the order of the enumeration.
 std::array<double, std::size(bound_names)> time_by_bound(const Explanation& explanation) {
     std::array<double, std::size(bound_names)> us{};
@@ -134,8 +146,10 @@ BandwidthBound bandwidth_bound(const Explanation& explanation) {
         found.answer = BandwidthAnswer::yes;
         why.push_back(fmt::format("{} binds {} of the steps' time", verdict.level.empty() ? "memory" : verdict.level,
                                   percent(time_by_bound(explanation)[static_cast<std::size_t>(Bound::bandwidth)])));
-    } else if (verdict.bound != Bound::not_identifiable || (dram && is_too_little(explanation, *dram)) ||
-               explanation.interventions.model.dram == Influence::none) {
+    } else if (!may_be_dram(explanation.interventions.model.dram) &&
+               (verdict.bound != Bound::not_identifiable ||
+                (!is_memory_open(explanation) && ((dram && is_too_little(explanation, *dram)) ||
+                                                  explanation.interventions.model.dram == Influence::none)))) {
         found.answer = BandwidthAnswer::no;
     }
     if (dram) why.push_back(traffic_text(*dram));

@@ -41,6 +41,12 @@ TEST(InShort, AnotherBoundIsNo) {
         EXPECT_EQ(bandwidth_bound(bound_by(bound, "")).answer, BandwidthAnswer::no) << name(bound);
 }
 
+TEST(InShort, ItIsNotNoWhereAThiefOfDramMadeItLonger) {
+    Explanation explanation = bound_by(Bound::compute, "");
+    explanation.interventions.model.dram = Influence::partly;
+    EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::cannot_tell);
+}
+
 TEST(InShort, WithoutABoundOnlyLittleTrafficOrAThiefSaysNo) {
     Explanation explanation = bound_by(Bound::not_identifiable, "");
     EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::cannot_tell);
@@ -50,6 +56,9 @@ TEST(InShort, WithoutABoundOnlyLittleTrafficOrAThiefSaysNo) {
     EXPECT_THAT(bandwidth_bound(explanation).why, HasSubstr("it may bind steps with"));
     explanation.interventions.model.dram = Influence::none;
     EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::no);
+    explanation.verdicts.model.may_be_one = true;
+    explanation.suspects.whole = {{"L2", Finding::not_identifiable, 60, ""}};
+    EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::cannot_tell) << "L2 may be it";
     explanation.interventions.model.dram = Influence::unknown;
     explanation.missing = {"too few samples"};
     EXPECT_EQ(bandwidth_bound(explanation).why, "these figures carry no conclusion");
