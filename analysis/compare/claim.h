@@ -40,9 +40,6 @@ struct ClaimFloor {
     double floor_s() const { return flops_s > compulsory_s ? flops_s : compulsory_s; }
 };
 
-/// Whether DRAM traffic is the bottleneck, by the bounds of that traffic: at least half of the time, and longer than
-/// the FLOPs take at their peak.
-
 struct Claim {
     std::string what, machine;
     int devices = 1;
@@ -61,6 +58,7 @@ struct Claim {
     /// The claimed precision; else the first possible one of fp32, tf32 and fp16, since programs compute in fp32 unless
     /// told otherwise. Nothing where none of those is possible.
     std::optional<Precision> headline() const;
+    /// By the bounds of DRAM traffic: at least half of the time, and longer than the FLOPs take at their peak.
     BandwidthAnswer is_bandwidth_bound(const ClaimFloor& floor) const;
 };
 

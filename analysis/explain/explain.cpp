@@ -41,13 +41,6 @@ std::string level_text(const Verdict& verdict) {
     return verdict.level.empty() ? "" : fmt::format(" ({})", verdict.level);
 }
 
-/// What speaks for the verdict: how much of the time has it, if the majority decided.
-std::string reason_text(const Verdict& verdict) {
-    if (verdict.rule != majority_rule().id) return verdict.evidence.empty() ? verdict.rule : verdict.evidence.front();
-    return fmt::format("{} of the steps' time is {}", percent((1 + verdict.margin) * majority_rule().threshold),
-                       name(verdict.bound));
-}
-
 /// "Of 4.00 ms, 1.70 ms are work at the roof of fp16_tensor, 0.800 ms fixed time of 182 steps (fewer kernels), ...;
 /// 0.200 ms are not explained." Empty where no step has a fit.
 std::string causes_sentence(const Explanation& explanation) {

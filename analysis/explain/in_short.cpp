@@ -23,6 +23,8 @@ namespace {
 constexpr double small_dram_share = 0.30, few_steps_share = 0.20;
 /// Bounds with less of the time are not worth a word.
 constexpr double noteworthy_bound = 0.05;
+/// From here on no other bound can have as much.
+constexpr double most_of_the_time = 0.5;
 
 /// The part of the steps' time whose DRAM roof time may reach the share from which on a step is bound by it.
 double may_be_bound_by_dram(const Explanation& explanation) {
@@ -62,13 +64,14 @@ std::string traffic_text(const DramShare& dram) {
                        percent(dram.share));
 }
 
-/// What happened as a thief took DRAM's bandwidth; empty where none did.
+/// What happened as a thief took DRAM's bandwidth from the work, which had fewer SMs or threads then; empty where none
+/// did.
 std::string taken_text(const BandwidthElasticity& theft) {
     if (!theft.model || theft.model->dram.effects.empty()) return "";
     const TheftEffect& most = theft.model->dram.effects.back();
     const double grew = most.ratio.value - 1;
-    return fmt::format("with {} less bandwidth the time {} by {:.1f} %", percent(most.share),
-                       grew < 0 ? "fell" : "grew", 100 * std::abs(grew));
+    return fmt::format("with {} less bandwidth it takes {:.1f} % {} on {} {}", percent(most.share),
+                       100 * std::abs(grew), grew < 0 ? "less" : "more", theft.multiprocessors, name(theft.workers));
 }
 
 /// Whether time grew as DRAM's bandwidth was taken away.
@@ -110,6 +113,12 @@ bool is_beyond_telling(const Verdict& verdict) {
     return verdict.bound == Bound::not_identifiable && verdict.may_be_one;
 }
 
+std::string reason_text(const Verdict& verdict) {
+    if (verdict.rule != majority_rule().id) return verdict.evidence.empty() ? verdict.rule : verdict.evidence.front();
+    return fmt::format("{} of the steps' time is {}", percent((1 + verdict.margin) * majority_rule().threshold),
+                       name(verdict.bound));
+}
+
 std::string suspects_text(const Suspects& suspects) {
     constexpr std::size_t most = 3;
     const std::string texts = joined(likeliest(suspects, most), ", ", [](const Suspect& suspect) {
@@ -140,25 +149,30 @@ BandwidthBound bandwidth_bound(const Explanation& explanation) {
     }
     const Verdict& verdict = explanation.verdicts.model;
     const std::optional<DramShare> dram = dram_share(explanation);
-    const std::string taken = taken_text(explanation.theft);
+    const Influence taken = explanation.interventions.model.dram;
+    const bool is_by_memory = verdict.bound == Bound::bandwidth;
+    const double by_memory = time_by_bound(explanation)[static_cast<std::size_t>(Bound::bandwidth)];
     std::vector<std::string> why;
-    if (verdict.bound == Bound::bandwidth) {
+    if (is_by_memory)
+        why.push_back(reason_text(verdict) + (verdict.level.empty() ? "" : fmt::format(" (mostly {})", verdict.level)));
+    else if (by_memory >= most_of_the_time)
+        why.push_back(fmt::format("{} of the steps' time is {}", percent(by_memory), name(Bound::bandwidth)));
+    const bool is_ruled_out =
+        verdict.bound != Bound::not_identifiable
+            ? by_memory < most_of_the_time
+            : !is_memory_open(explanation) && ((dram && is_too_little(explanation, *dram)) || taken == Influence::none);
+    if (is_by_memory && !(taken == Influence::none && verdict.level == name(Level::dram)))
         found.answer = BandwidthAnswer::yes;
-        why.push_back(fmt::format("{} binds {} of the steps' time", verdict.level.empty() ? "memory" : verdict.level,
-                                  percent(time_by_bound(explanation)[static_cast<std::size_t>(Bound::bandwidth)])));
-    } else if (!may_be_dram(explanation.interventions.model.dram) &&
-               (verdict.bound != Bound::not_identifiable ||
-                (!is_memory_open(explanation) && ((dram && is_too_little(explanation, *dram)) ||
-                                                  explanation.interventions.model.dram == Influence::none)))) {
+    else if (!is_by_memory && is_ruled_out && !may_be_dram(taken))
         found.answer = BandwidthAnswer::no;
-    }
     if (dram) why.push_back(traffic_text(*dram));
-    if (!taken.empty()) why.push_back(taken);
+    if (std::string text = taken_text(explanation.theft); !text.empty()) why.push_back(std::move(text));
     if (found.answer == BandwidthAnswer::cannot_tell && dram)
         why.push_back(fmt::format("it may bind steps with {} of the time", percent(may_be_bound_by_dram(explanation))));
     if (why.empty())
-        why.push_back(explanation.breakdown.roofs_unavailable.empty() ? "DRAM's traffic is not known"
-                                                                      : explanation.breakdown.roofs_unavailable);
+        why.push_back(found.answer == BandwidthAnswer::no               ? fmt::format("it is {}", name(verdict.bound))
+                      : explanation.breakdown.roofs_unavailable.empty() ? "DRAM's traffic is not known"
+                                                                        : explanation.breakdown.roofs_unavailable);
     found.why = joined(why, "; ");
     return found;
 }
@@ -181,9 +195,9 @@ std::string binding_text(const Explanation& explanation) {
     if (verdict.bound == Bound::not_identifiable) return "no single one: " + (rest.empty() ? "unknown" : rest);
     const std::string level = verdict.level.empty() ? "" : fmt::format(" ({})", verdict.level);
     const std::string share = percent(parts[static_cast<std::size_t>(verdict.bound)]);
-    const bool by_majority = verdict.rule == majority_rule().id || verdict.evidence.empty();
+    const bool by_majority = verdict.rule == majority_rule().id;
     const std::string own = fmt::format("{}{}: {}", name(verdict.bound), level,
-                                        by_majority ? share + " of the steps' time" : verdict.evidence.front());
+                                        by_majority ? share + " of the steps' time" : reason_text(verdict));
     if (rest.empty()) return own;
     return by_majority ? fmt::format("{}; {}", own, rest)
                        : fmt::format("{}; step by step {} {}, {}", own, name(verdict.bound), share, rest);

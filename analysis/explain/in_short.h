@@ -16,8 +16,8 @@ struct BandwidthBound {
     BandwidthAnswer answer = BandwidthAnswer::cannot_tell;
     std::string why;  ///< the figure that says so, without a full stop
 };
-/// yes: most of the time is bound by the bandwidth of a memory, which `why` names. no: something else is, or DRAM's
-/// traffic is too little to be it.
+/// yes: the bandwidth of a memory, which `why` names, is the bottleneck. no: something else is, or DRAM's traffic is
+/// too little to be it and no other memory is left. Neither where a thief of DRAM's bandwidth showed the opposite.
 BandwidthBound bandwidth_bound(const Explanation& explanation);
 
 /// "compute-bound (fp16_tensor): 64 % of the steps' time; latency-bound 17 %, unknown 8 %", or what may be it. Without
@@ -29,6 +29,8 @@ std::string binding_text(const Explanation& explanation);
 std::string dram_traffic_text(const Explanation& explanation);
 /// "the bottleneck is one of tensor cores (at most 1.20 ms), launch (at most 0.31 ms)": what was not ruled out.
 std::string suspects_text(const Suspects& suspects);
+/// What speaks for a verdict: how much of the time has it, if the majority decided.
+std::string reason_text(const Verdict& verdict);
 /// What to measure next so that the answer becomes certain; empty where all of it was.
 std::string next_experiment(const Explanation& explanation);
 /// Nobody can tell of so much of the time that one bound may have most of it.

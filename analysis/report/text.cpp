@@ -11,6 +11,7 @@
 namespace kbench {
 
 std::string write_screen(const ExplainedResult& explained, int width) {
+    if (explained.result().study) return write_terminal(explained, width);
     return render_terminal(screen_of(explained), static_cast<std::size_t>(std::max(width, 0)));
 }
 

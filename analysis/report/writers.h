@@ -14,8 +14,8 @@
 namespace kbench {
 
 /// The answer on one screen: what was measured, whether it is bandwidth-bound, what binds it, where the time goes and
-/// what would give it back, layers with their occupancy; of several points a row each. `width`: columns of the
-/// terminal.
+/// what would give it back, layers with their occupancy; of several points a row each. A study has its
+/// summary. `width`: columns of the terminal.
 std::string write_screen(const ExplainedResult& explained, int width);
 /// The summary for a terminal: environment, one block a point (performance, memory, verification, conditions), the sums
 /// by op kind and by layer group, skips and warnings. `width`: columns of the terminal.

@@ -136,8 +136,7 @@ int report_command(const std::vector<std::string>& arguments, const std::string&
     }
     if (request.format == "text") {
         const int width = static_cast<int>(terminal_width().value_or(100));
-        const bool is_whole = request.verbose || file.result.study.has_value();
-        put_text(is_whole ? write_terminal(explained, width) : write_screen(explained, width));
+        put_text(request.verbose ? write_terminal(explained, width) : write_screen(explained, width));
         return exit_code;
     }
     const fs::path directory = report_directory(request.out, file.path);

@@ -38,9 +38,8 @@ namespace fs = std::filesystem;
 void print(const ExplainedResult& explained, const RunRequest& request) {
     write_reports(request.run.out, explained);
     const int width = static_cast<int>(terminal_width().value_or(100));
-    const bool is_whole = request.verbose || explained.result().study.has_value();  // a study has a screen of its own
     put_text(request.format == "json" ? to_text(explained.result())
-             : is_whole               ? write_terminal(explained, width)
+             : request.verbose        ? write_terminal(explained, width)
                                       : write_screen(explained, width));
     say("wrote {}, report.html, report.md and trace.json\n", result_file_in(request.run.out).string());
 }

@@ -59,9 +59,8 @@ inline constexpr std::int64_t red_bytes = unit_threads * 4 * 4;  ///< by a block
 
 /// As many blocks as `multiprocessors` hold read `chunks` chunks past L1, going through `data` round and round. Each
 /// takes the next chunk when it is ready, so that all end at once however unlike L2 treats their SMs; each thread
-/// issues a load as soon as one of its l2_loads has come. With fewer warps SMs draw all of L2's bandwidth, too, but
-/// only while no other traffic makes loads wait longer. `bytes` must be a multiple of l2_chunk_bytes; taken [2]: zero
-/// before, and again afterwards.
+/// issues a load as soon as one of its l2_loads has come. (One block of 1024 threads an SM leaves a part of L2's
+/// bandwidth unused.) `bytes` must be a multiple of l2_chunk_bytes; taken [2]: zero before, and again afterwards.
 void read_l2_always(const void* data, std::int64_t bytes, int multiprocessors, int chunks, std::uint32_t* taken,
                     std::uint32_t* sums, cudaStream_t stream);
 inline constexpr int l2_threads = 256, l2_loads = 4, l2_blocks_per_sm = 8;

@@ -44,6 +44,8 @@ std::string counters_text(const CounterRun& counters) {
 
 }  // namespace
 
+bool has_wrong_step(const Verification& verification) { return std::ranges::any_of(verification.steps, is_wrong); }
+
 std::string verified_text(const Verification& verification, Depth depth) {
     if (!verification.enabled) return "no: turned off";
     if (verification.steps.empty()) return "no: nothing was checked";
@@ -55,14 +57,14 @@ std::string verified_text(const Verification& verification, Depth depth) {
         if (!is_wrong(step) && step.error_over_bound > worst->error_over_bound) worst = &step;
     }
     const std::size_t distinct = verification.steps.size();
-    const std::string verdict = std::ranges::none_of(verification.steps, is_wrong)
+    const std::string verdict = !has_wrong_step(verification)
                                     ? fmt::format("largest error {} of its bound ({} {})",
                                                   significant(worst->error_over_bound, 2), worst->op, worst->shape)
                                     : std::string("NOT all within their bounds");
     if (depth == Depth::screen)
         return fmt::format("{} against the reference, {}all within their bounds",
                            plural(static_cast<std::int64_t>(distinct), "distinct step"),
-                           std::ranges::any_of(verification.steps, is_wrong) ? "NOT " : "");
+                           has_wrong_step(verification) ? "NOT " : "");
     return fmt::format("{} distinct step{} against the reference, {} of {} elements, {}, {}", distinct,
                        distinct == 1 ? "" : "s", significant(static_cast<double>(checked)),
                        significant(static_cast<double>(total)), verdict, format_seconds(verification.seconds));

@@ -19,8 +19,8 @@ namespace kbench {
     ROW(device, Of::result, In::screen)       \
     ROW(environment, Of::result, In::summary) \
     ROW(study, Of::result, In::both)          \
-    ROW(screen, Of::point, In::screen)        \
     ROW(points, Of::result, In::screen)       \
+    ROW(screen, Of::point, In::screen)        \
     ROW(series, Of::result, In::screen)       \
     ROW(warnings, Of::result, In::screen)     \
     ROW(more, Of::result, In::screen)         \

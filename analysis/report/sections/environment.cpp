@@ -98,12 +98,19 @@ Section device_section(const SectionContext& context) {
     const Environment& environment = context.result().environment;
     const HostInfo& host = environment.host;
     const std::string kbench = "kbench " + environment.kbench_version;
-    const auto on_gpu = [](const Point& point) { return point.backend() == "cuda"; };
-    if (environment.gpu && std::ranges::any_of(context.result().points, on_gpu))
-        return {"", {Paragraph{listed({device_name(*environment.gpu), "driver " + environment.gpu->driver, kbench})}}};
-    return {"",
-            {Paragraph{listed({host.cpu, cores_text(host), threads_text(host),
-                               host.cpu_quota ? "quota of " + cpus_text(*host.cpu_quota) : "", kbench})}}};
+    const auto has = [&](std::string_view backend) {
+        return std::ranges::any_of(context.result().points, [&](const Point& point) {
+            return point.backend() == backend && point.status == PointStatus::done;
+        });
+    };
+    const bool has_gpu = environment.gpu && has("cuda");
+    Section section{""};
+    if (has_gpu)
+        section.add(Paragraph{listed({device_name(*environment.gpu), "driver " + environment.gpu->driver, kbench})});
+    if (!has_gpu || has("cpu"))
+        section.add(Paragraph{listed({host.cpu, cores_text(host), threads_text(host),
+                                      host.cpu_quota ? "quota of " + cpus_text(*host.cpu_quota) : "", kbench})});
+    return section;
 }
 
 Section environment_section(const SectionContext& context) {

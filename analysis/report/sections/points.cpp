@@ -28,6 +28,12 @@ std::vector<const Axis*> shown_axes(const std::vector<Point>& points) {
     return shown;
 }
 
+/// What a row must not be read without.
+std::string remark_on(const Point& point) {
+    if (has_wrong_step(point.verification)) return ", WRONG";
+    return point.end_to_end && !point.end_to_end->converged ? ", not converged" : "";
+}
+
 }  // namespace
 
 bool is_told_as_sweep(const SectionContext& context) {
@@ -40,6 +46,7 @@ bool is_told_as_sweep(const SectionContext& context) {
 Section points_section(const SectionContext& context) {
     const ExplainedResult& explained = context.explained;
     const std::vector<Point>& points = explained.points();
+    const bool is_screen = context.depth == Depth::screen;
     const bool is_full = context.is_full(), is_study = is_full && context.result().study;
     Section section{"All points"};
     if (points.empty() || !(is_study || is_told_as_sweep(context))) return section;
@@ -49,16 +56,18 @@ Section points_section(const SectionContext& context) {
     Rows rows;
     for (const Axis* axis : axes)
         rows.columns.push_back({std::string(axis->name), axis->kind == AxisKind::count ? Align::right : Align::left});
-    const TableColumn figures[] = {
-        {"median ms"}, {"95 % interval", Align::right, 1}, {"tokens/s"}, {"TFLOP/s"}, {"J/sequence", Align::right, 2}};
+    const TableColumn figures[] = {{"median ms"},
+                                   {"95 % interval", Align::right, is_screen ? 4 : 1},
+                                   {"tokens/s", Align::right, is_screen ? 1 : 0},
+                                   {"TFLOP/s", Align::right, is_screen ? 2 : 0},
+                                   {"J/sequence", Align::right, is_screen ? 3 : 2}};
     rows.columns.insert(rows.columns.end(), std::begin(figures), std::end(figures));
-    const bool is_screen = context.depth == Depth::screen;
     if (is_full)
         for (const TableColumn& column : {TableColumn{"roof time %"}, {"residual %"}, {"verdict", Align::left}})
             rows.columns.push_back(column);
     if (is_screen)
-        for (const char* header : {"bandwidth-bound?", "bound"}) rows.columns.push_back(words(header));
-    rows.columns.push_back({"status", Align::left, 0, true});
+        for (const char* header : {"bandwidth?", "bound"}) rows.columns.push_back(words(header));
+    rows.columns.push_back({"status", Align::left, 0, !is_screen});
     for (std::size_t i = 0; i < points.size(); ++i) {
         const Point& point = points[i];
         std::vector<std::string> cells;
@@ -91,7 +100,7 @@ Section points_section(const SectionContext& context) {
         }
         cells.resize(rows.columns.size() - 1);
         const std::string reason = is_full && !point.reason.empty() ? ": " + point.reason : "";
-        cells.push_back(std::string(name(point.status)) + reason);
+        cells.push_back(std::string(name(point.status)) + reason + (is_screen ? remark_on(point) : ""));
         rows.rows.push_back(std::move(cells));
     }
     if (is_full)

@@ -21,7 +21,8 @@ namespace kbench {
 namespace {
 
 constexpr std::size_t screen_layers = 5, most_changes = 3, bar_width = 20;
-constexpr double noteworthy_share = 0.01;  ///< a row of its own has this part of the time
+constexpr double noteworthy_share = 0.01;   ///< a row of its own has this part of the time
+constexpr double noteworthy_change = 0.02;  ///< and a change gives this part back
 
 double median_us(const Point& point) { return point.end_to_end->latency.summary_ms.median * 1e3; }
 
@@ -139,12 +140,13 @@ std::string bar(double share) {
     return std::string(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * bar_width + 0.5), '#');
 }
 
-/// A row a cause; without causes, an op kind.
+/// A row a cause; without causes, an op kind, and what is in no step.
 Rows where_the_time_goes(const SectionContext& context) {
     const CauseGroup& whole = context.explanation().causes.whole;
     const StepSums sums = by_op_kind(context.point());
+    if (sums.groups.empty()) return {};
     const bool has_causes = context.explanation().causes.has_fits && whole.time_us > 0;
-    const double all_us = has_causes ? whole.time_us : sums.time_us;
+    const double all_us = has_causes ? whole.time_us : median_us(context.point());
     const TimeUnit unit = time_unit(all_us * 1e-3);
     const int decimals = decimals_for(all_us * 1e-3 * unit.per_ms, time_digits);
     Rows rows{{words("Where the time goes"), figures(std::string(unit.name)), figures("%"), words("")}};
@@ -164,12 +166,14 @@ Rows where_the_time_goes(const SectionContext& context) {
         for (std::size_t i = 0; i < cause_count; ++i) add_if_long(info(cause_at(i)).name, whole.lines.us[i].value);
     else
         for (const StepGroup& group : sums.groups) add_if_long(group.name, group.time_us);
+    if (!has_causes) add_if_long("in no step", all_us - sums.time_us);
     if (short_us != 0) add("under 1 % each", short_us);
     return rows;
 }
 
-/// The changes that give most back.
+/// The changes that give most back. Without fits none: two of the largest causes are not known then.
 Bullets largest_changes(const Explanation& explanation) {
+    if (!explanation.causes.has_fits) return {};
     struct Change {
         double us;
         std::string text;
@@ -180,6 +184,7 @@ Bullets largest_changes(const Explanation& explanation) {
         const std::string change = whole.change(cause_at(i));
         if (cause_at(i) == Cause::useful || cause_at(i) == Cause::unexplained || change.empty()) continue;
         const double us = whole.lines.us[i].value;
+        if (us < noteworthy_change * whole.time_us) continue;
         changes.push_back({us, fmt::format("{} of {}: {}", time_text(us), info(cause_at(i)).name, change)});
     }
     std::ranges::stable_sort(changes, std::greater{}, &Change::us);
@@ -214,11 +219,11 @@ Section layers_of(const SectionContext& context) {
     query.level = &find_level("layer");
     query.fold = true;
     query.sort = SortBy{"time_us", true};
-    for (const char* column : {"layer", "time_us", "occ_theory", "occ_achieved", "occ_limiter"})
+    for (const char* column : {"layer", "occ_theory", "occ_achieved", "occ_limiter"})
         query.columns.emplace_back(column);
     const QueriedTable found = query_point(context.result(), context.index, query);
-    const double all_us = by_layer(context.point()).time_us;
-    const int decimals = decimals_for(all_us * 1e-3, time_digits);
+    const StepSums sums = by_layer(context.point());
+    const int decimals = decimals_for(sums.time_us * 1e-3, time_digits);
     struct Layer {
         double gain_us;
         std::vector<std::string> cells;
@@ -230,23 +235,22 @@ Section layers_of(const SectionContext& context) {
             const Value value = column.value(row);
             cells.push_back(value == Value(NoValue::na) ? "" : shown(column, value));
         }
-        double us = 0;
-        for (const PlacedStep& step : row.steps) us += step.step->device_us().value_or(0);
+        const auto sum = std::ranges::find(sums.groups, cells[0], &StepGroup::name);
+        if (sum == sums.groups.end()) continue;  // none of its steps was timed
         const auto cause = std::ranges::find(causes.by_layer, cells[0], &CauseGroup::name);
         const bool has_gain = explanation.concludes() && causes.has_fits && cause != causes.by_layer.end();
         const double gain_us = has_gain ? recoverable_us(*cause) : -1;
         layers.push_back({gain_us,
-                          {cells[0], fixed(us * 1e-3, decimals), all_us > 0 ? fixed(100 * us / all_us, 1) : "",
+                          {cells[0], fixed(sum->time_us * 1e-3, decimals), fixed(100 * sum->share, 1),
                            has_gain ? fixed(gain_us * 1e-3, decimals) : "", short_bound(explanation, cells[0]),
-                           cells[3], cells[2], cells[4]}});
+                           cells[2], cells[1], cells[3]}});
     }
     std::ranges::stable_sort(layers, std::greater{}, &Layer::gain_us);
     if (layers.size() > screen_layers) layers.resize(screen_layers);
-    Rows rows{{names("layer"), figures("ms"), figures("%"), figures("to gain, ms"), words("bound"), figures("occ %"),
-               figures("theory %", 2), words("occupancy limit", 1)}};
+    const bool by_gain = !layers.empty() && layers.front().gain_us >= 0;
+    Rows rows{{names(by_gain ? "layer by gain" : "layer by time"), figures("ms"), figures("%"), figures("to gain, ms"),
+               words("bound"), figures("occ %"), figures("theory %", 2), words("occupancy limit", 1)}};
     for (Layer& layer : layers) rows.rows.push_back(std::move(layer.cells));
-    rows.caption = layers.empty() || layers.front().gain_us < 0 ? "Layers that take longest (* is every block)"
-                                                                : "Layers with most to gain (* is every block)";
     return {"", {std::move(rows)}};
 }
 

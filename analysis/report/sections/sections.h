@@ -83,6 +83,8 @@ template <class Format>
 Fact fact(std::string_view label, const Quantity& quantity, const Format& format) {
     return {std::string(label), quantity.value ? format(*quantity.value) : std::string(), origin_text(quantity)};
 }
+/// Whether a step that was checked is not within its bound.
+bool has_wrong_step(const Verification& verification);
 /// How many steps were held against the reference, and how far off they are: on a screen without the details.
 std::string verified_text(const Verification& verification, Depth depth);
 /// Energy of a point that was timed.

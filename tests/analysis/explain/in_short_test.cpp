@@ -15,6 +15,7 @@ Explanation bound_by(Bound bound, std::string level) {
     explanation.verdicts.model.bound = bound;
     explanation.verdicts.model.level = std::move(level);
     explanation.verdicts.model.rule = "majority";
+    explanation.verdicts.model.margin = 0.5;
     for (const Bound one : {bound, Bound::latency, bound, bound}) {
         Verdict& step = explanation.verdicts.steps.emplace_back();
         step.bound = one;
@@ -31,14 +32,46 @@ TEST(InShort, AMemoryThatBindsIsYesAndIsNamed) {
     Explanation explanation = bound_by(Bound::bandwidth, "DRAM");
     add_dram(explanation, 0.08);
     EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::yes);
-    EXPECT_EQ(bandwidth_bound(explanation).why,
-              "DRAM binds 75 % of the steps' time; DRAM traffic (measured) takes 80 % of the time at full bandwidth");
-    EXPECT_THAT(bandwidth_bound(bound_by(Bound::bandwidth, "L2")).why, HasSubstr("L2 binds"));
+    EXPECT_EQ(
+        bandwidth_bound(explanation).why,
+        "75 % of the steps' time is bandwidth-bound (mostly DRAM); DRAM traffic (measured) takes 80 % of the time at "
+        "full bandwidth");
+    EXPECT_EQ(bandwidth_bound(bound_by(Bound::bandwidth, "L2")).why,
+              "75 % of the steps' time is bandwidth-bound (mostly L2)");
+    explanation.verdicts.model.rule = "model-cause";
+    explanation.verdicts.model.evidence = {"44 % of the end-to-end time has this cause"};
+    EXPECT_THAT(bandwidth_bound(explanation).why,
+                HasSubstr("44 % of the end-to-end time has this cause (mostly DRAM)"));
+}
+
+TEST(InShort, ItIsNotYesWhereAThiefOfDramCostNothing) {
+    Explanation explanation = bound_by(Bound::bandwidth, "DRAM");
+    explanation.interventions.model.dram = Influence::none;
+    EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::cannot_tell);
+    explanation.verdicts.model.level = "L2";
+    EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::yes);
+}
+
+TEST(InShort, StepsThatAreBandwidthBoundAreNotNoWhateverDecidesTheWhole) {
+    Explanation explanation = bound_by(Bound::bandwidth, "");
+    explanation.verdicts.model.bound = Bound::launch;
+    EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::cannot_tell);
+    EXPECT_EQ(bandwidth_bound(explanation).why, "75 % of the steps' time is bandwidth-bound");
+}
+
+TEST(InShort, WhatAThiefShowedIsOfFewerSms) {
+    Explanation explanation = bound_by(Bound::compute, "");
+    explanation.theft.multiprocessors = 112;
+    explanation.theft.model.emplace().dram.effects = {{0.25, {1.018, 1.01, 1.02}}};
+    EXPECT_EQ(bandwidth_bound(explanation).why, "with 25 % less bandwidth it takes 1.8 % more on 112 SMs");
 }
 
 TEST(InShort, AnotherBoundIsNo) {
-    for (const Bound bound : {Bound::compute, Bound::latency, Bound::launch, Bound::occupancy})
-        EXPECT_EQ(bandwidth_bound(bound_by(bound, "")).answer, BandwidthAnswer::no) << name(bound);
+    for (const Bound bound : {Bound::compute, Bound::latency, Bound::launch, Bound::occupancy}) {
+        const BandwidthBound found = bandwidth_bound(bound_by(bound, ""));
+        EXPECT_EQ(found.answer, BandwidthAnswer::no) << name(bound);
+        EXPECT_EQ(found.why, "it is " + std::string(name(bound)));
+    }
 }
 
 TEST(InShort, ItIsNotNoWhereAThiefOfDramMadeItLonger) {

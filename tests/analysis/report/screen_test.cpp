@@ -93,7 +93,13 @@ TEST(Screen, ASweepHasARowAPointAndNoMore) {
     other.set("batch", std::int64_t{2});
     result.points = {result.points[0], other};
     const std::string text = write_screen(result, 100);
-    EXPECT_THAT(text, HasSubstr("bandwidth-bound?"));
+    EXPECT_THAT(text, HasSubstr("bandwidth?"));
+    for (const std::string& line : text_lines(write_screen(result, 80))) EXPECT_LE(line.size(), 80u) << line;
+    EXPECT_THAT(text, Not(HasSubstr("WRONG")));
+    result.points[1].verification.steps.at(0).error_over_bound = 2;
+    EXPECT_THAT(write_screen(result, 100), HasSubstr("done, WRONG"));
+    result.points[0].end_to_end->converged = false;
+    EXPECT_THAT(write_screen(result, 100), HasSubstr("done, not converged"));
     EXPECT_THAT(text, Not(HasSubstr("Where the time goes")));
     EXPECT_THAT(text, Not(HasSubstr("to gain, ms")));
 }
@@ -107,6 +113,22 @@ TEST(Screen, AWrongStepAndAnUncheckedOneAreSaid) {
     EXPECT_THAT(write_screen(profiled_only(point), 100), HasSubstr("reference, NOT all within their bounds"));
     point.verification.enabled = false;
     EXPECT_THAT(write_screen(profiled_only(point), 100), HasSubstr("verified      no: turned off"));
+}
+
+TEST(Screen, NamesTheDeviceOfEachBackendThatWasMeasured) {
+    Result result = example::profiled_result();
+    result.points = {result.points[0], example::cpu_point()};
+    const std::string both = write_screen(result, 100);
+    EXPECT_THAT(both, HasSubstr("NVIDIA H200"));
+    EXPECT_THAT(both, HasSubstr("XEON"));
+    EXPECT_THAT(write_screen(profiled_only(example::profiled_result().points[0]), 100), Not(HasSubstr("XEON")));
+}
+
+TEST(Screen, WithoutTimesAtOtherSizesNoChangeIsTheLargest) {
+    const Result result = committed_run("h200-2026-11-23/fp16/result.json.gz");
+    const std::string text = write_screen(result, 100);
+    EXPECT_THAT(text, Not(HasSubstr("would give")));
+    EXPECT_THAT(text, HasSubstr("in no step"));
 }
 
 TEST(Screen, WhatWasNotMeasuredHasItsReason) {
