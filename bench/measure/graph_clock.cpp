@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/explain/causes.h"
 #include "analysis/facts/point_facts.h"
 #include "bench/measure/clock_places.h"
 #include "bench/measure/parts.h"
@@ -22,6 +23,8 @@ constexpr std::size_t most_clock_graphs = 8;
 constexpr double launches_before_graphs = 3;
 /// As many are made however long one takes; a step of such a forward lasts long enough.
 constexpr int fewest_clock_rounds = 2;
+/// A GPU that ran into its power limit while it was timed has cooled since: only after so long is its clock that low again.
+constexpr double settling_s = 1;
 /// All launches of an interval together: the timer, which may tick only once a microsecond, is then known to 0.5 %.
 constexpr double interval_sum_us = 220;
 
@@ -119,7 +122,8 @@ void read_graph_clock(const PartContext& at, Forward& forward, GraphClock& clock
     std::vector<MarkedGraph> marked;
     for (std::vector<ClockInterval>& intervals : spread)
         marked.push_back(marked_graph(at, std::move(intervals), rounds));
-    for (double s = 0; s < seconds; s += forward_s) forward.graph().launch();  // clocks as in a run at its power limit
+    const double warm_up_s = is_at_power_limit(at.point.conditions) ? std::max(seconds, settling_s) : seconds;
+    for (double s = 0; s < warm_up_s; s += forward_s) forward.graph().launch();
     clock.cost_us = launch_in_turn(at.device, forward.graph(), marked, rounds).median;
     clock.graphs = static_cast<int>(marked.size());
     for (const MarkedGraph& one : marked) clock.places += static_cast<int>(one.places.size());

@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 /// Steps that are alike and take less of the steps' time are left out, and the smallest of more than so many.
 constexpr double least_share = 0.01;
-constexpr std::size_t most_shapes = 16;
+constexpr std::size_t most_shapes = 24;
 /// Two sizes always fit a line; the third tests it. The second triple is for what is too large at 4 times its size.
 using Triple = std::array<Scale, 3>;
 constexpr Scale own_size = 1, half = {1, 2}, quarter = {1, 4};

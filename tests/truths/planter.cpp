@@ -60,7 +60,7 @@ double Planter::clock_mhz(const std::function<void()>& enqueue) const {
 
 KnownBudget Planter::budget(std::vector<std::string> extra_sets, std::vector<std::string> metrics) const {
     KnownBudget budget;
-    budget.sampler.time_budget_s = 0.6;
+    budget.sampler.time_budget_s = 2;  // ten samples must not resemble their neighbours
     budget.sampler.warm_up_s = 0.2;
     budget.sampler.min_time_s = 0.3;
     budget.activity_runs = 3;
@@ -73,7 +73,7 @@ KnownBudget Planter::budget(std::vector<std::string> extra_sets, std::vector<std
 
 KnownBudget Planter::settled_budget(std::vector<std::string> extra_sets, std::vector<std::string> metrics) const {
     KnownBudget settled = budget(std::move(extra_sets), std::move(metrics));
-    settled.sampler.time_budget_s = 1.6;
+    settled.sampler.time_budget_s = 5;
     settled.sampler.warm_up_s = 1;
     settled.sampler.min_time_s = 1.2;
     settled.activity_warm_up_s = 0.5;

@@ -173,8 +173,9 @@ class Chains {
     std::vector<Chain> chains_;
 };
 
-/// How long each run with or without records lasts; its last launch counts. Long enough for the power limit to treat
-/// both kinds alike, short enough that what drifts meets both.
+/// How long each run with or without records lasts; its last launch counts. Short enough that what drifts meets both.
+/// A run as long goes before each pair: while the host reads records the GPU waits, and the first run after that has a
+/// higher clock at the power limit than those that follow.
 constexpr double burst_s = 0.1;
 
 /// Fewer runs than were asked for are made when those would take longer than this.
@@ -197,11 +198,12 @@ RangeKernels record_kernels(Device& device, DeviceGraph& all, const std::vector<
     if (launch_ms <= long_launch_ms) launch_ms = last_launch_ms(device, all, 2);
     last_launch_ms(device, all, launches_in(warm_up_s, launch_ms));
     const int launches = launches_in(std::min(burst_s, warm_up_s), launch_ms);
-    const int runs_in_time = static_cast<int>(most_s * 1e3 / (2 * launches * launch_ms));
+    const int runs_in_time = static_cast<int>(most_s * 1e3 / (3 * launches * launch_ms));
     runs = std::min(runs, std::max(fewest_runs, runs_in_time));
     std::vector<double> profiled_ms, unprofiled_ms;
     std::vector<std::vector<Records>> recorded;
     for (int run = 0; run < runs; ++run) {
+        last_launch_ms(device, all, launches);
         unprofiled_ms.push_back(last_launch_ms(device, all, launches));
         ActivityRecorder recorder;
         profiled_ms.push_back(last_launch_ms(device, all, launches));

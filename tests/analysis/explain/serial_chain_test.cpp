@@ -114,10 +114,10 @@ TEST(SerialChain, OfACpuHaveCachesThatNobodyCounts) {
 
 /// The barrier bounds nothing where a step has a kernel for each time step, and an empty kernel where it has one.
 TEST(SerialChain, HaveTheExchangeOfTheirKernels) {
-    const auto exchange_of = [](int kernels, int blocks, CeilingRun roofs) {
+    const auto exchange_of = [](int kernels, int blocks, CeilingRun roofs, double barrier_us = 0.9) {
         Step step = layer("a", 1500, 300);
         step.kernels = kernels;
-        roofs.ceilings.push_back(known::ceiling("grid_barrier", 0.9));
+        roofs.ceilings.push_back(known::ceiling("grid_barrier", barrier_us));
         Result result = known::result_of({step}, roofs);
         for (KernelResult& kernel : result.points[0].steps[0].kernels) kernel.grid = {1, blocks, 1};
         return explain(result, result.points[0]).time_steps.at(0).exchange;
@@ -129,6 +129,7 @@ TEST(SerialChain, HaveTheExchangeOfTheirKernels) {
     EXPECT_FALSE(exchange_of(1, 1, roofs)) << "a block waits for no other";
     EXPECT_TRUE(exchange_of(1, 2, roofs));
     EXPECT_FALSE(exchange_of(0, 1, roofs)) << "not recorded";
+    EXPECT_FALSE(exchange_of(1, 128, known::gpu_roofs(), 5.1)) << "300 of them take longer than the step";
     EXPECT_EQ(exchange_of(299, 128, roofs)->ceiling, "grid_barrier");
     EXPECT_EQ(exchange_of(300, 1, roofs)->ceiling, "graph_node");
     EXPECT_DOUBLE_EQ(exchange_of(450, 128, roofs)->us, 1.5 * known::graph_node_us);
