@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(libraries kbench_options kbench_models kbench_analysis kbench_cpu kbench_profile kbench_bench kbench_main)
+set(libraries kbench_options kbench_models kbench_machine kbench_analysis kbench_cpu kbench_profile kbench_bench kbench_main)
 if(KBENCH_HAVE_CUDA)
     list(APPEND libraries kbench_kernels)
 endif()
