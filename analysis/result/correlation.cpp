@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <numbers>
-#include <numeric>
+#include <utility>
 #include <vector>
 
 namespace kbench {
@@ -18,14 +18,14 @@ constexpr double least_term = 1e-3;  // where the series of correlations is cut 
 /// The rank of each sample, less the mean of all ranks.
 std::vector<double> centred_ranks(std::span<const double> samples) {
     const std::size_t n = samples.size();
-    std::vector<std::size_t> order(n);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::sort(order, {}, [&](std::size_t i) { return samples[i]; });
+    std::vector<std::pair<double, std::size_t>> order(n);
+    for (std::size_t i = 0; i < n; ++i) order[i] = {samples[i], i};
+    std::ranges::sort(order);
     std::vector<double> ranks(n);
     for (std::size_t begin = 0, end = 0; begin < n; begin = end) {
-        while (end < n && samples[order[end]] == samples[order[begin]]) ++end;
+        while (end < n && order[end].first == order[begin].first) ++end;
         for (std::size_t i = begin; i < end; ++i)
-            ranks[order[i]] = 0.5 * static_cast<double>(begin + end - 1) - 0.5 * static_cast<double>(n - 1);
+            ranks[order[i].second] = 0.5 * static_cast<double>(begin + end - 1) - 0.5 * static_cast<double>(n - 1);
     }
     return ranks;
 }

@@ -23,7 +23,8 @@ constexpr std::size_t most_clock_graphs = 8;
 constexpr double launches_before_graphs = 3;
 /// As many are made however long one takes; a step of such a forward lasts long enough.
 constexpr int fewest_clock_rounds = 2;
-/// A GPU that ran into its power limit while it was timed has cooled since: only after so long is its clock that low again.
+/// A GPU that ran into its power limit while it was timed has cooled since: only after so long is its clock that low
+/// again.
 constexpr double settling_s = 1;
 /// All launches of an interval together: the timer, which may tick only once a microsecond, is then known to 0.5 %.
 constexpr double interval_sum_us = 220;

@@ -21,9 +21,11 @@ Measured measure(Plan& plan, Device& device, Profiler& profiler, const Wants& wa
     else
         sample_end_to_end(at, forward);
     if (wants.steps) time_steps(at, forward);
-    if (wants.outputs) check_outputs(at, forward);
-    record_kernels(at, forward);
+    // Before the host is busy for seconds with what the GPU computed: at its power limit a GPU that waits cools, and
+    // its clock is then higher than it was while it was timed.
     if (wants.graph_clock) measure_graph_clock(at, forward);
+    record_kernels(at, forward);
+    if (wants.outputs) check_outputs(at, forward);
     if (wants.sm_scaling) measure_sm_scaling(at, forward);
     // A CPU's experiments share their time: those of single steps have what those that decide the bottleneck leave.
     const bool decides_first = !device.is_gpu();

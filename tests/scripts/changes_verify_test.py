@@ -13,7 +13,7 @@ PROGRAM = """\
     #!{python}
     import json, os, pathlib, struct, sys
     at = lambda option: sys.argv[sys.argv.index(option) + 1]
-    if sys.argv[1] in ("run", "micro"):
+    if sys.argv[1] == "run":
         if os.environ.get("FAILS", "nothing") in at("--out"):
             sys.exit(print("kbench: the device is lost", file=sys.stderr) or 1)
         out = pathlib.Path(at("--out"))
@@ -36,11 +36,10 @@ PROGRAM = """\
     else:
         name = pathlib.Path(sys.argv[2]).name
         ms, clock = dict([("random-b1", (4.0, 500)), ("random-b2", (7.0, 1000)), ("random-b4", (14.0, 3000)),
-                          ("alike-b1", (3.5, 0)), ("alike-b4", (11.5, 600)), ("waves-143", (0.125, 2)), ("waves-264", (0.132, 12))])[name]
+                          ("alike-b1", (3.5, 0)), ("alike-b4", (11.5, 600))])[name]
         if name == "random-b2": ms += float(os.environ.get("SLOW", 0))
         clock = json.loads(os.environ.get("CLOCK", str(clock)))
-        print(json.dumps([dict(latency_ms=ms, clock_us=clock, fixed_time_us=900, gaps_us=100,
-                               uneven_waves_us=dict([("waves-143", 60), ("waves-264", 2)]).get(name, 0))]))
+        print(json.dumps([dict(latency_ms=ms, clock_us=clock, fixed_time_us=900, gaps_us=100)]))
 """
 
 
@@ -61,9 +60,6 @@ class ChangesVerify(PlantedProgram):
         self.assertIn("| clock | alike weights, batch 4 | 14.00 | 2.400 | 2.500 | 1.04 |", done.stdout)
         self.assertIn("| clock | alike weights, batch 1 | 4.00 | 0.500 | 0.500 | 1.00 |", done.stdout)
         self.assertIn("| fixed time and gaps | batch 2 for 1, a sequence | 4.00 | 0.500 | 0.500 | 1.00 |", done.stdout)
-        self.assertIn("| uneven waves and clock | 264 tiles for 143, as many tiles | 0.125 | 0.054 | 0.054 | 0.98 |", done.stdout)
-        shapes = [json.loads((self.out / name / "asked.json").read_text()) for name in ("waves-143", "waves-264")]
-        self.assertEqual([shape[shape.index("--shape") + 1] for shape in shapes], ["m1664n2816k5120", "m3072n2816k5120"])
         self.assertEqual((self.out / "changes.md").read_text(), done.stdout)
         again = self.verify("--read", self.out, FAILS="b")
         self.assertEqual((again.returncode, again.stdout), (0, done.stdout), again.stderr)
