@@ -210,11 +210,15 @@ constexpr std::array<VerdictRule, 4> many_rules{{
     {"no-majority", Bound::not_identifiable, "no rule above holds", 1},
 }};
 
-/// Whether all of its kernels have as many blocks as are resident at once, one an SM.
+/// Whether kernels with as many blocks as are resident at once, one an SM, take most of its time.
 bool has_one_block_an_sm(const StepResult& step) {
-    return !step.kernels.empty() && std::ranges::all_of(step.kernels, [](const KernelResult& kernel) {
-        return kernel.blocks_per_sm == 1 && kernel.waves.value && *kernel.waves.value <= 1;
-    });
+    double all_us = 0, persistent_us = 0;
+    for (const KernelResult& kernel : step.kernels) {
+        const bool is_persistent = kernel.blocks_per_sm == 1 && kernel.waves.value && *kernel.waves.value <= 1;
+        all_us += kernel.time_us;
+        persistent_us += is_persistent ? kernel.time_us : 0;
+    }
+    return persistent_us > all_us / 2;
 }
 
 double above_roofs_share(const VerdictFacts& f, double roofs_share) {

@@ -80,6 +80,15 @@ TEST(Suspects, AKernelOfOneBlockAnSmDoesNotLackBlocks) {
     EXPECT_NE(known::judged(result).steps[0].bound, Bound::occupancy);
     kernel.waves.value = 2;
     EXPECT_EQ(suspect(result, "occupancy").finding, Finding::confirmed);
+    kernel.waves.value = 1;
+    KernelResult beside = kernel;  // such as one that adds up a bias
+    beside.blocks_per_sm = 8;
+    beside.time_us = kernel.time_us / 10;
+    std::vector<KernelResult>& kernels = result.points[0].steps[0].kernels;
+    kernels.push_back(beside);
+    EXPECT_EQ(suspect(result, "occupancy").finding, Finding::rejected);
+    kernels.back().time_us *= 20;
+    EXPECT_EQ(suspect(result, "occupancy").finding, Finding::confirmed);
 }
 
 TEST(Suspects, OfACpuAreNoneOfAGpusUnits) {
