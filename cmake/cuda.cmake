@@ -34,7 +34,7 @@ endif()
 if(KBENCH_HAVE_CUDA)
     if(NOT KBENCH_OPTIMISE_KERNELS AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
         add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--Ofast-compile=max>)
-        string(REPLACE "-O3" "-O0" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")  # the host's side, a third of the rest
+        string(REPLACE "-O3" "-O0" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")  # the host's side
         set(KBENCH_KERNELS_NOT_OPTIMISED ON)
     endif()
     # The architectures that are really compiled: a word such as `native` stands for a list that CMake knows.

@@ -90,7 +90,7 @@ std::optional<Exchange> exchange_of(const StepFacts& facts, const Roofs& roofs) 
     const std::string ceiling = is_by_kernels ? "graph_node" : "grid_barrier";
     const std::optional<double> us = roofs.latency_us(ceiling);
     if (!us) return std::nullopt;
-    // Blocks that had waited for each other in each time step would have taken longer: these do not.
+    // Its blocks do not wait for all others in each time step, or it would have taken longer.
     if (!is_by_kernels && time_steps * *us > facts.time_us) return std::nullopt;
     return Exchange{ceiling, is_by_kernels ? *us * kernels / time_steps : *us};
 }

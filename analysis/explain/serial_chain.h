@@ -57,7 +57,8 @@ std::optional<SerialChain> together(std::span<const SerialChain> groups);
 std::vector<std::string> serial_chain_evidence(const StepFacts& step, const StepRoofTimes& roof_times,
                                                const UnitActivity& units, const Roofs& roofs);
 
-/// What a step with several time steps needs for each beside the work; nothing where it is not known.
+/// What a step with several time steps needs for each beside the work; nothing where it is not known, as where as many
+/// barriers among all SMs would take longer than the step.
 std::optional<Exchange> exchange_of(const StepFacts& step, const Roofs& roofs);
 
 /// Cycles of all phases together, by their medians.

@@ -210,7 +210,8 @@ constexpr std::array<VerdictRule, 4> many_rules{{
     {"no-majority", Bound::not_identifiable, "no rule above holds", 1},
 }};
 
-/// Whether kernels with as many blocks as are resident at once, one an SM, take most of its time.
+/// Whether kernels with as many blocks as are resident at once, one an SM, leave less of its time to others than what
+/// these could lose.
 bool has_one_block_an_sm(const StepResult& step) {
     double all_us = 0, persistent_us = 0;
     for (const KernelResult& kernel : step.kernels) {
@@ -218,7 +219,7 @@ bool has_one_block_an_sm(const StepResult& step) {
         all_us += kernel.time_us;
         persistent_us += is_persistent ? kernel.time_us : 0;
     }
-    return persistent_us > all_us / 2;
+    return all_us > 0 && persistent_us > (1 - loss_share) * all_us;
 }
 
 double above_roofs_share(const VerdictFacts& f, double roofs_share) {

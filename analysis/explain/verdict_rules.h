@@ -45,7 +45,7 @@ struct VerdictFacts {
     bool split = false;          ///< idle and waiting are known
     UnitActivity units;          ///< on a CPU nothing
     bool has_units = true;       ///< it ran on a GPU
-    /// All blocks are resident at once, one an SM: their number is the kernel's design.
+    /// In nearly all of its time all blocks are resident at once, one an SM: their number is the kernel's design.
     bool one_block_an_sm = false;
     Influences taken;                             ///< what taking SMs and bandwidth away did
     bool causes_known = false;                    ///< its times by size were fitted

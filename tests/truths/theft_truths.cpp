@@ -42,7 +42,7 @@ Planted beside_thieves(const Planter& at, std::string what, KnownStep step, doub
     return planted;
 }
 
-/// All its bytes pass through L2, where a thief's requests stand before them: a third of what binds (0.25 to 0.31 on
+/// All its bytes pass through L2, where a thief's requests stand before them: a third of what binds (0.26 to 0.29 on
 /// H100s), though L2 has bandwidth left.
 constexpr double passing_l2 = 0.45;
 

@@ -48,8 +48,8 @@ std::vector<std::string> parts(Point& point, const std::function<void(Wants&)>& 
 
 TEST(Measure, VerifiesBeforeItTimesAndTimesBeforeItCounts) {
     Point point;
-    EXPECT_THAT(parts(point, [](Wants&) {}), ElementsAre("verify", "weights", "prepare", "measure", "steps", "outputs",
-                                                         "kernels", "marginal", "counters"));
+    EXPECT_THAT(parts(point, [](Wants&) {}), ElementsAre("verify", "weights", "prepare", "measure", "steps", "kernels",
+                                                         "outputs", "marginal", "counters"));
     EXPECT_FALSE(point.verification.steps.empty());
     EXPECT_TRUE(point.end_to_end);
 }
