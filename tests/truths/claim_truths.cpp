@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "kbench/error.h"
 #include "kernels/gemm/cublaslt.h"
 #include "kernels/gemm/operands.h"
 #include "tests/profile/known_kernels.h"
@@ -78,7 +79,9 @@ Planted compute_and_l2_tied(const Planter& at, const Drawn& drawn) {
     constexpr int spare_chunks = 61;
     constexpr double bytes_a_thread = 16 * cuda::known::tied_loads;
     const int blocks = blocks_per_sm * at.multiprocessors(), steps = static_cast<int>(drawn["steps"]);
-    const Memory data = at.allocate_random((blocks + spare_chunks) * cuda::known::tied_bytes),
+    const std::int64_t read_bytes = (blocks + spare_chunks) * cuda::known::tied_bytes;
+    if (read_bytes > at.gpu().l2_bytes / 2) throw Unsupported("so many chunks do not stay in L2");
+    const Memory data = at.allocate_random(read_bytes),
                  out = at.allocate(std::int64_t{blocks} * cuda::known::unit_threads * 4);
     const auto enqueue_with = [=, stream = at.stream()](int rounds_256ths) {
         cuda::known::fma_over_l2(data->data(), static_cast<std::int64_t>(data->bytes()), blocks, steps, rounds_256ths,

@@ -219,10 +219,10 @@ DividedCpu divided_cpu(const Planter& at) {
 }
 
 /// Each thread reads a part of its own of arrays that are several times the caches. Where the work's threads reach what
-/// all cores do DRAM binds them; else nothing is known beforehand.
+/// all cores do DRAM binds them; where a thief leaves more than they ask for it does not; between, neither is certain.
 Planted cpu_theft_from_stream(const Planter& at, const Drawn& drawn) {
     if (const std::string why = cpu::Streams::unavailable(); !why.empty()) throw Unsupported(why);
-    constexpr double reached = 0.9;
+    constexpr double reached = 0.9, left = 0.6;
     const DividedCpu divided = divided_cpu(at);
     const DeviceInfo& info = at.device().info();
     const std::int64_t bytes = cpu::stream_bytes(info.cache_bytes, at.device().free_bytes()) * drawn["percent"] / 100;
@@ -241,17 +241,16 @@ Planted cpu_theft_from_stream(const Planter& at, const Drawn& drawn) {
         bytes_per_s = static_cast<double>(bytes) / (at.ms(read_by(divided.work_threads)) * 1e-3);
     }
     const double share = bytes_per_s / divided.dram_bytes_per_s;
-    // Fewer of them wait longer for the same bytes as a thief fills the queues: how much longer is not known.
-    if (share < reached)
-        throw Unsupported(fmt::format("{} threads reach {:.0f} % of what all cores do, which does not bind them",
+    if (share > left && share < reached)
+        throw Unsupported(fmt::format("{} threads reach {:.0f} % of what all cores do, which is neither all nor little",
                                       divided.work_threads, 100 * share));
     Planted planted;
     planted.what = fmt::format("read of {:.2f} GB by {} threads, {:.0f} % of what all cores reach, beside a thief",
                                static_cast<double>(bytes) * 1e-9, divided.work_threads, 100 * share);
     KnownStep& step = planted.steps.emplace_back(KnownStep{"stream", 0, static_cast<double>(bytes), read});
     step.on_part = [read_by, threads = divided.work_threads](Device&) { return read_by(threads); };
-    add_elasticity(planted, Level::dram, 1);
-    planted.right = {{Bound::bandwidth, {"DRAM"}}};
+    add_elasticity(planted, Level::dram, share >= reached ? 1 : 0);
+    if (share >= reached) planted.right = {{Bound::bandwidth, {"DRAM"}}};
     planted.budget = at.budget();
     planted.budget.theft_s = 0.3;
     return planted;

@@ -14,7 +14,7 @@ namespace kbench {
 inline constexpr double elasticity_tolerance = 0.3;
 
 /// The elasticity of the first step, and whether that bandwidth is said to bind it.
-inline void add_elasticity(Planted& planted, Level level, double elasticity, double within = elasticity_tolerance) {
+inline void add_elasticity(Planted& planted, Level level, double elasticity) {
     const std::string name = level == Level::dram ? "DRAM" : "L2";
     const auto of_step = [level](const KnownResult& known) -> const LevelElasticity* {
         const TheftGroup* step = known.explained.theft.of_step(0);
@@ -26,7 +26,7 @@ inline void add_elasticity(Planted& planted, Level level, double elasticity, dou
                                    if (found == nullptr || !found->elasticity) return std::nullopt;
                                    return found->elasticity->value;
                                },
-                               Tolerance::of_whole, within});
+                               Tolerance::of_whole, elasticity_tolerance});
     planted.figures.push_back({name + " binds", elasticity,
                                [of_step](const KnownResult& known) -> std::optional<double> {
                                    const LevelElasticity* found = of_step(known);

@@ -30,21 +30,16 @@ KnownStep step_on_parts(const Planter& at, std::string name, double flops, doubl
     return step;
 }
 
-Planted beside_thieves(const Planter& at, std::string what, KnownStep step, double dram, double l2,
-                       double l2_within = elasticity_tolerance) {
+Planted beside_thieves(const Planter& at, std::string what, KnownStep step, double dram, double l2) {
     Planted planted;
     planted.what = std::move(what);
     planted.steps.push_back(std::move(step));
     add_elasticity(planted, Level::dram, dram);
-    add_elasticity(planted, Level::l2, l2, l2_within);
+    add_elasticity(planted, Level::l2, l2);
     planted.budget = at.settled_budget();
     planted.budget.theft_s = 0.15;
     return planted;
 }
-
-/// All its bytes pass through L2, where a thief's requests stand before them: a third of what binds (0.26 to 0.29 on
-/// H100s), though L2 has bandwidth left.
-constexpr double passing_l2 = 0.45;
 
 Planted theft_from_copy(const Planter& at, const Drawn& drawn) {
     const std::int64_t bytes = drawn["MiB"] << 20;
@@ -53,9 +48,8 @@ Planted theft_from_copy(const Planter& at, const Drawn& drawn) {
         const cuda::probe::MemoryBuffers buffers{.a = to->data(), .b = from->data(), .bytes = bytes};
         cuda::probe::stream_memory(cuda::probe::Traffic::copy, {.blocks_per_sm = 0}, buffers, 0, sms, nullptr, stream);
     };
-    Planted planted =
-        beside_thieves(at, fmt::format("copy of {} MiB beside a thief", drawn["MiB"]),
-                       step_on_parts(at, "copy", 0, 2.0 * static_cast<double>(bytes), copy), 1, 0, passing_l2);
+    Planted planted = beside_thieves(at, fmt::format("copy of {} MiB beside a thief", drawn["MiB"]),
+                                     step_on_parts(at, "copy", 0, 2.0 * static_cast<double>(bytes), copy), 1, 0);
     planted.right = {{Bound::bandwidth, {"DRAM"}}};
     return planted;
 }

@@ -254,7 +254,7 @@ AbPoint trial(const Series& series, double planted, std::mt19937_64& random) {
 TEST(Ab, FindsTwoPercentAndNothingWhereThereIsNothing) {
     const Series series;
     std::mt19937_64 random(1);
-    constexpr int trials = 2000;
+    constexpr int trials = 4000;
     int found = 0, false_alarms = 0;
     double pairs = 0;
     for (int i = 0; i < trials; ++i) {

@@ -51,7 +51,7 @@ TEST(Sampler, GoesOnWhileTheIntervalIsWide) {
 /// Samples that resemble their neighbours, as those of a power-limited GPU do: the interval that the sampler stops with
 /// holds the true median as often as it says.
 TEST(Sampler, IntervalsHoldWhereSamplesResembleTheirNeighbours) {
-    constexpr int trials = 500;
+    constexpr int trials = 1000;
     std::mt19937_64 random(20261122);
     std::normal_distribution<double> normal;
     for (const double rho : {0.0, 0.3, 0.6, 0.9, 0.95, 0.98, 0.99}) {
