@@ -10,6 +10,7 @@
 #include "kernels/check.h"
 #include "kernels/cp_async.cuh"
 #include "kernels/cross_entropy.h"
+#include "kernels/shared_memory.h"
 #include "kernels/types.cuh"
 #include "kernels/widen.cuh"
 
@@ -323,12 +324,8 @@ struct SharedMemory {
 
     SharedMemory() {
         constexpr int reserved = 1024 + 1024;  // 1 KB per block is the system's; scratch takes less than another
-        int device = 0, block = 0, sm = 0;
-        KBENCH_CUDA(cudaGetDevice(&device));
-        KBENCH_CUDA(cudaDeviceGetAttribute(&block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-        KBENCH_CUDA(cudaDeviceGetAttribute(&sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device));
-        of_block = block - reserved / 2;
-        of_two = sm / 2 - reserved;
+        of_block = shared_bytes_of_block() - reserved / 2;
+        of_two = shared_bytes_of_multiprocessor() / 2 - reserved;
     }
 };
 

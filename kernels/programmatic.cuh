@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kernels/check.h"
+#include "kernels/compute_capability.h"
 
 namespace kbench::cuda {
 
@@ -35,9 +36,6 @@ __device__ inline void wait_for_previous() {
 template <typename... Parameters, typename... Arguments>
 void launch_behind(void (*kernel)(Parameters...), dim3 grid, dim3 block, int smem_bytes, cudaStream_t stream,
                    Arguments&&... arguments) {
-    int device = 0, major = 0;
-    KBENCH_CUDA(cudaGetDevice(&device));
-    KBENCH_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
     cudaLaunchAttribute overlap{};
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
@@ -47,7 +45,7 @@ void launch_behind(void (*kernel)(Parameters...), dim3 grid, dim3 block, int sme
     config.dynamicSmemBytes = static_cast<std::size_t>(smem_bytes);
     config.stream = stream;
     config.attrs = &overlap;
-    config.numAttrs = launches_overlap && major >= 9 ? 1 : 0;
+    config.numAttrs = launches_overlap && compute_capability().major >= 9 ? 1 : 0;
     KBENCH_CUDA(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...));
 }
 

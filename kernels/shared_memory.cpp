@@ -4,15 +4,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <optional>
 
+#include "analysis/machine/occupancy.h"
 #include "kbench/error.h"
 #include "kernels/check.h"
+#include "kernels/compute_capability.h"
 
 namespace kbench::cuda {
 namespace {
 
 int limit = std::numeric_limits<int>::max();
+
+/// The device's `attribute`, or what the capability that is assumed has less.
+int at_most(cudaDeviceAttr attribute, std::int64_t DeviceLimits::*bytes) {
+    int device = 0, found = 0;
+    KBENCH_CUDA(cudaGetDevice(&device));
+    KBENCH_CUDA(cudaDeviceGetAttribute(&found, attribute, device));
+    const ComputeCapability here = compute_capability();
+    const std::optional<DeviceLimits> limits = device_limits(here.major, here.minor);
+    return limits ? static_cast<int>(std::min<std::int64_t>(found, (*limits).*bytes)) : found;
+}
 
 }  // namespace
 
@@ -23,8 +37,12 @@ int shared_bytes_of_block() {
     if (cudaGetDevice(&device) != cudaSuccess)
         cudaGetLastError();  // clears the error
     else
-        KBENCH_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+        bytes = at_most(cudaDevAttrMaxSharedMemoryPerBlockOptin, &DeviceLimits::max_shared_bytes_per_block);
     return std::min(bytes, limit);
+}
+
+int shared_bytes_of_multiprocessor() {
+    return at_most(cudaDevAttrMaxSharedMemoryPerMultiprocessor, &DeviceLimits::shared_bytes_per_sm);
 }
 
 void allow_shared_memory(const void* kernel, int bytes) {

@@ -10,8 +10,12 @@ namespace kbench::cuda {
 /// A100's 163 KiB or an H100's 227 KiB; kernels that need no more run on all.
 inline constexpr int least_shared_bytes = 99 * 1024;
 
-/// What a block may have on the current device; without a device, what an A100 has.
+/// What a block may have on the current device, or on the one that is assumed (compute_capability.h); without a device,
+/// what an A100 has.
 int shared_bytes_of_block();
+
+/// What all blocks of an SM have together there, in bytes; the current device must be there.
+int shared_bytes_of_multiprocessor();
 
 /// Permits `kernel` to use that much on the current device. Throws Unsupported where the device has less.
 void allow_shared_memory(const void* kernel, int bytes);

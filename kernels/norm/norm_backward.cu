@@ -16,6 +16,7 @@
 #include "kernels/column_sums.cuh"
 #include "kernels/cp_async.cuh"
 #include "kernels/programmatic.cuh"
+#include "kernels/shared_memory.h"
 #include "kernels/types.cuh"
 #include "kernels/widen.cuh"
 
@@ -350,13 +351,12 @@ struct Device {
     std::int64_t multiprocessors, shared;  ///< bytes that a block may have
 
     Device() {
-        int device = 0, count = 0, bytes = 0;
+        int device = 0, count = 0;
         KBENCH_CUDA(cudaGetDevice(&device));
         KBENCH_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-        KBENCH_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
         constexpr int of_reductions = 6 * 1024;
         multiprocessors = count;
-        shared = bytes - of_reductions;
+        shared = shared_bytes_of_block() - of_reductions;
     }
 };
 

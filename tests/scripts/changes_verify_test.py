@@ -36,10 +36,12 @@ PROGRAM = """\
     else:
         name = pathlib.Path(sys.argv[2]).name
         ms, clock = dict([("random-b1", (4.0, 500)), ("random-b2", (7.0, 1000)), ("random-b4", (14.0, 3000)),
-                          ("alike-b1", (3.5, 0)), ("alike-b4", (11.5, 600))])[name]
+                          ("alike-b1", (3.5, 0)), ("alike-b4", (11.5, 600)), ("native-gemm-b1", (6.0, 400))])[name]
+        own = 1000 if name == "native-gemm-b1" else 0
         if name == "random-b2": ms += float(os.environ.get("SLOW", 0))
         clock = json.loads(os.environ.get("CLOCK", str(clock)))
-        print(json.dumps([dict(latency_ms=ms, clock_us=clock, fixed_time_us=900, gaps_us=100)]))
+        print(json.dumps([dict(latency_ms=ms, clock_us=clock, fixed_time_us=900, gaps_us=100,
+                              main_loop_us=100 + own, uneven_waves_us=400 + own)]))
 """
 
 
@@ -60,6 +62,10 @@ class ChangesVerify(PlantedProgram):
         self.assertIn("| clock | alike weights, batch 4 | 14.00 | 2.400 | 2.500 | 1.04 |", done.stdout)
         self.assertIn("| clock | alike weights, batch 1 | 4.00 | 0.500 | 0.500 | 1.00 |", done.stdout)
         self.assertIn("| fixed time and gaps | batch 2 for 1, a sequence | 4.00 | 0.500 | 0.500 | 1.00 |", done.stdout)
+        self.assertIn("| main loop and uneven waves | cuBLASLt's GEMMs for kbench's own | 6.00 | 2.000 | 2.000 | 1.00 |",
+                      done.stdout)
+        asked = json.loads((self.out / "native-gemm-b1/asked.json").read_text())
+        self.assertEqual(asked[-2:], ["--provider", "gemm=native"])
         self.assertEqual((self.out / "changes.md").read_text(), done.stdout)
         again = self.verify("--read", self.out, FAILS="b")
         self.assertEqual((again.returncode, again.stdout), (0, done.stdout), again.stderr)

@@ -13,6 +13,7 @@
 #include "bench/device/multiprocessors.h"
 #include "kbench/error.h"
 #include "kernels/check.h"
+#include "kernels/compute_capability.h"
 #include "kernels/spin.h"
 
 namespace kbench {
@@ -88,8 +89,11 @@ GpuInfo describe(int ordinal) {
     gpu.name = properties.name;
     gpu.uuid = uuid_text(properties);
     gpu.cuda_runtime = runtime_version();
-    gpu.compute_capability_major = properties.major;
-    gpu.compute_capability_minor = properties.minor;
+    const cuda::ComputeCapability own{properties.major, properties.minor}, taken = cuda::assumed_capability(own);
+    gpu.compute_capability_major = taken.major;
+    gpu.compute_capability_minor = taken.minor;
+    // A name of its own, or its figures would pass for that GPU's.
+    if (taken != own) gpu.name += fmt::format(" (as sm_{}{})", taken.major, taken.minor);
     gpu.multiprocessors = properties.multiProcessorCount;
     gpu.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
     gpu.l2_bytes = properties.l2CacheSize;
@@ -105,6 +109,19 @@ void require_usable(cudaError_t status, const GpuInfo& gpu, int ordinal) {
                                   advice ? advice->advice : cudaGetErrorString(status), cudaGetErrorName(status)));
 }
 
+/// Where an older capability is assumed, the GPU must run code of it: of a build's code it takes the newest.
+void require_code_of_assumed(const GpuInfo& gpu, int ordinal) {
+    cudaDeviceProp properties{};
+    KBENCH_CUDA(cudaGetDeviceProperties(&properties, ordinal));
+    const int major = gpu.compute_capability_major, minor = gpu.compute_capability_minor;
+    if (properties.major == major && properties.minor == minor) return;
+    const std::optional<GpuCode> code = code_for(built_architectures(), properties.major, properties.minor);
+    if (code && code->major == major && code->minor == minor) return;
+    throw DeviceError(fmt::format("{}={}.{} needs a build for {}{}-virtual alone; this one has {}",
+                                  cuda::assumed_capability_variable, major, minor, major, minor,
+                                  code_text(built_architectures())));
+}
+
 class CudaDevice final : public Device {
   public:
     CudaDevice(int multiprocessors, int ordinal) {
@@ -117,6 +134,7 @@ class CudaDevice final : public Device {
                                                 gpu.compute_capability_minor);
             !why.empty())
             throw DeviceError(why);
+        require_code_of_assumed(gpu, info_.ordinal);
         require_usable(cudaSetDevice(info_.ordinal), gpu, info_.ordinal);
         require_usable(cuda::load_spin(), gpu, info_.ordinal);
         if (multiprocessors == 0 || multiprocessors == gpu.multiprocessors) {

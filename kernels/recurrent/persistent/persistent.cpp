@@ -9,6 +9,7 @@
 
 #include "kbench/error.h"
 #include "kernels/check.h"
+#include "kernels/compute_capability.h"
 #include "kernels/multiprocessors.h"
 #include "kernels/recurrent/persistent/kernel.h"
 #include "kernels/recurrent/persistent/layout.h"
@@ -89,16 +90,14 @@ int places(const PersistentLstm& layer, const void* kernel) {
 }
 
 std::string unsupported_device() {
-    int device = 0, major = 0, minor = 0;
+    int device = 0;
     if (cudaGetDevice(&device) != cudaSuccess) {
         cudaGetLastError();  // clears the error
         return "needs a device of compute capability 9.0";
     }
-    KBENCH_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    KBENCH_CUDA(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-    return major == 9 && minor == 0
-               ? ""
-               : fmt::format("its products are compute capability 9.0's, this is {}.{}", major, minor);
+    const ComputeCapability here = compute_capability();
+    if (here == ComputeCapability{9, 0}) return "";
+    return fmt::format("its products are compute capability 9.0's, this is {}.{}", here.major, here.minor);
 }
 
 /// The direction with its pointers moved to the sequences from `first` on.
