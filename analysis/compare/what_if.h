@@ -62,7 +62,7 @@ struct WhatIfTested {
     int expectations = 0, inside = 0;        ///< how many, and how many had the measurement in their interval
     double least_error = 0, most_error = 0;  ///< expected over measured, less 1
 };
-/// As of results/h200-2026-11-23/what-if.json; nothing: not tested, and every answer says so.
+/// As of results/h200-2026-11-23/what-if.json.gz; nothing: not tested, and every answer says so.
 inline constexpr std::optional<WhatIfTested> what_if_tested = WhatIfTested{9, 4, -0.182, 0.060};
 /// What every answer of GPUs says of itself: one or two sentences.
 std::string tested_text(const std::optional<WhatIfTested>& tested);

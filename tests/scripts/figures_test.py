@@ -1,0 +1,304 @@
+"""Figures of README and docs/results come from committed files, and a stale one fails.
+
+A comment directly above a table, list or paragraph names its sources, one a line. A line that begins with a blank
+continues the one before it:
+
+    <!-- figures:
+    kbench table results/DAY/RUN --by op -c op,time_us
+    kbench report results/DAY/RUN --format md --out page
+    kbench table results/DAY/RUN --format json | [[row['layer'], row['time_us'] / 1000] for row in of]
+    results/DAY/causes.md
+    results/DAY/a.json.gz results/DAY/b.json.gz [[row['batch'], row['ms'] / 1000] for row in of[0]['rows'] + of[1]['rows']]
+    -->
+
+A command's lines are what it prints, and those of a report.md that it writes. A file's lines are its text. A Python
+expression behind either gives rows instead. `of` is what JSON holds, or a text's lines, each split into words, or a list
+of these where there are several files. EXPRESSION_NAMES are what an expression may call.
+
+- A table's row holds if one line of the sources has its numbers in the same order. If any line has the text of the
+  row's first cell, only such lines count.
+- Another paragraph holds if each of its numbers is one of the sources.
+- A number equals a figure if it gives the figure when rounded to the digits shown. Only in figures of 1,000 or more may
+  zeros at the end be rounded. Nothing is scaled.
+- No figure: digits within a word (fp16), a date, a link's target, `code`, a table's head.
+
+Each table with figures has a comment, or a line in EXCEPTIONS. figures_test.py KBENCH
+"""
+
+import gzip
+import json
+import os
+import pathlib
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import unittest
+from dataclasses import dataclass
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+KBENCH = ""
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/results").glob("*.md"))]
+COMMENT = re.compile(r"^<!-- figures:\s*(.*?)\s*-->$", re.M | re.S)
+NUMBER = re.compile(r"(?<![\w.])(?:(?<![\d\])])[-+])?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?!\w|\.\d)")
+NO_FIGURES = re.compile(r"\]\([^)]*\)|`[^`]*`|\b\d{4}-\d\d-\d\d\b|<!--.*?-->")
+
+# Tables with figures that no committed file holds: page, beginning of the head, reason.
+EXCEPTIONS: list[tuple[str, str, str]] = [
+    ("README.md", '| I want to | command |', "not held yet"),
+    ("README.md", '| page | answers |', "not held yet"),
+    ("compared-with-pytorch.md", '| precision | batch 1 | useful TFLOP/s | J/sequence | batch 4 | useful TFLOP/s | J/sequence |', "not held yet"),
+    ("compared-with-pytorch.md", '| precision | batch | kbench [95 % interval] | torch eager | torch graph | kbench / best torch |', "not held yet"),
+    ("compared-with-pytorch.md", '| precision | kbench [95 % interval] | torch eager | kbench / best torch |', "not held yet"),
+    ("deepspeech2-training.md", '| precision, batch | kbench ms | PyTorch packed ms | plain ms | of the better | must | goal |', "not held yet"),
+    ("deepspeech2-training.md", '| precision, batch | kbench ms | PyTorch packed ms | plain ms | of the better | must | goal |', "not held yet"),
+    ("deepspeech2-training.md", '| | fp16 | bf16 | tf32 | fp32 | fp64 |', "not held yet"),
+    ("deepspeech2-training.md", "| precision | batch | back through time | weights | both | cuDNN's best, both | kbench / best |", "not held yet"),
+    ("deepspeech2-training.md", '| cell, batch x frames | fp32 | bf16 | fp16 | fp64 | tf32 |', "not held yet"),
+    ("deepspeech2-training.md", '| step | 1 | 10 | 20 | 40 | 60 | 80 | 100 | 150 | 200 | 250 | 300 |', "not held yet"),
+    ("deepspeech2.md", '| | ms | share % | TFLOP/s | longest roof times, % of its time |', "not held yet"),
+    ("deepspeech2.md", '| precision, batch | kbench ms | PyTorch ms | ratio | must | goal |', "not held yet"),
+    ("deepspeech2.md", '| precision, batch | kbench ms | PyTorch ms | ratio | must | goal |', "not held yet"),
+    ("deepspeech2.md", '| hidden | batch | kbench | cuDNN | its algorithm |', "not held yet"),
+    ("deepspeech2.md", '| hidden | precision | batch 1 | 2 | 4 | 8 | 16 | 32 | 64 | 128 |', "not held yet"),
+    ("deepspeech2.md", '| precision | batch | kbench | standard | persist_static | persist_dynamic | kbench / best |', "not held yet"),
+    ("deepspeech2.md", '| hidden | precision | batch | kbench | standard | persist_static | persist_dynamic | kbench / best |', "not held yet"),
+    ("deepspeech2.md", '| part of a time step | batch 8 | % | batch 32 | % |', "not held yet"),
+    ("deepspeech2.md", '| batch | 250 frames | 500 | 1,000 | 2,000 |', "not held yet"),
+    ("deepspeech2.md", '| batch | conv1 fp16 | cuDNN | conv1 fp32 | cuDNN | conv2 fp16 | cuDNN | conv2 fp32 | cuDNN |', "not held yet"),
+    ("gemm-ladder.md", '| 4096 x 4096 x 4096 | fp16 | bf16 | tf32 | fp32 | fp64 |', "not held yet"),
+    ("gpt2-bandwidth.md", '| machine, precision | time, ms | DRAM traffic at full bandwidth | FLOPs at their roof | bandwidth-bound? |', "not held yet"),
+    ("gpt2-bandwidth.md", '| run | residual, % | drift, % |', "not held yet"),
+    ("gpt2-bandwidth.md", '| from, to | precision | expected, ms | measured, ms | error |', "not held yet"),
+    ("gpt2-bandwidth.md", '| roof of the H200 | kbench | PyTorch | kbench over PyTorch |', "not held yet"),
+    ("kernels-and-counters.md", '| what is counted for GPT-2 large | passes | time, s |', "not held yet"),
+    ("kernels-and-counters.md", '| fp16 | ms | roofs [from, to] | no warp | issuing | not issuing | waiting for (sampled) [counted from, to] |', "not held yet"),
+    ("kernels-and-counters.md", '| fp32 | ms | roofs [from, to] | no warp | issuing | not issuing | waiting for (sampled) [counted from, to] |', "not held yet"),
+    ("kernels-and-counters.md", '| op kind | | ms on 132 | 96 SMs | elasticity | 64 SMs | elasticity | 32 SMs | elasticity |', "not held yet"),
+    ("kernels-and-counters.md", '| GEMM | precision | executed over 2·M·N·K |', "not held yet"),
+    ("kernels-and-counters.md", '| quantity | agrees in |', "not held yet"),
+    ("single-ops.md", '| op | shape | cuBLASLt | native | cuDNN |', "not held yet"),
+    ("single-ops.md", '| GEMM | fp16 | bf16 | tf32 | fp32 | fp64 |', "not held yet"),
+    ("single-ops.md", '| op | shape | fp16 | | bf16 | | tf32 | | fp32 | | fp64 | |', "not held yet"),
+    ("single-ops.md", '| op | shape | fp32 | | bf16 | | fp64 | |', "not held yet"),
+    ("sweep.md", '| tokens at once | 128 | 512 | 1,024 | 2,048 | 4,096 |', "not held yet"),
+    ("time-by-cause.md", '| run | ms | useful work | clock | main loop | fixed time | uneven waves | extra work | dependency | gaps | not explained | missed % | undecided % | run s |', "not held yet"),
+    ("time-by-cause.md", '| run | ms | useful work | clock | main loop | fixed time | uneven waves | extra work | dependency | gaps | not explained | missed % | undecided % | run s |', "not held yet"),
+    ("time-by-cause.md", '| run | ms | useful work | clock | main loop | fixed time | uneven waves | extra work | gaps | not explained | missed % |', "not held yet"),
+    ("time-by-cause.md", '| by hand | by kbench |', "not held yet"),
+    ("time-by-cause.md", '| line | change | ms before | promised ms | came back ms | came back / promised |', "not held yet"),
+    ("truths.md", '| result | what it means |', "not held yet"),
+    ("truths.md", '| truth | planted | right verdict | figures |', "not held yet"),
+    ("truths.md", '| truth | said, seed 1 | off % | seed 2 | off % | seed 3 | off % |', "not held yet"),
+    ("truths.md", '| truth | seed 1, off % | seed 2 | seed 3 |', "not held yet"),
+]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Lines of a page without a blank one between them, with the comment's sources above them."""
+
+    page: str
+    lines: tuple[str, ...]
+    sources: tuple[str, ...]
+
+    def is_table(self) -> bool:
+        return len(self.lines) > 1 and self.lines[0].startswith("|") and set(self.lines[1]) <= set("|-: ")
+
+    def rows(self) -> list[str]:
+        return list(self.lines[2:]) if self.is_table() else list(self.lines)
+
+
+def blocks(page: str, text: str) -> list[Block]:
+    """All blocks of a page but code."""
+    text = re.sub(r"^```[^\n]*\n.*?^```", "", text, flags=re.M | re.S)
+    text = COMMENT.sub(lambda found: found[0].replace("\n\n", "\n"), text)
+    found, sources = [], ()
+    for part in re.split(r"\n\s*\n", text):
+        if comment := COMMENT.search(part):
+            sources = tuple(re.sub(r"\n\s+", " ", comment[1]).splitlines())
+            part = COMMENT.sub("", part)
+        lines = tuple(line for line in part.splitlines() if line.strip())
+        if not lines:
+            continue
+        if not lines[0].startswith("    "):
+            found.append(Block(page, lines, sources))
+        sources = ()
+    return found
+
+
+def figures(text: str) -> list[str]:
+    return NUMBER.findall(NO_FIGURES.sub(" ", text.replace("−", "-")))
+
+
+def value(figure: str) -> float:
+    return float(figure.replace(",", ""))
+
+
+def equals(number: float, figure: str) -> bool:
+    """Whether a number gives the figure when rounded to its digits."""
+    mantissa, _, exponent = figure.partition("e")
+    whole, _, decimals = mantissa.replace(",", "").partition(".")
+    last = -len(decimals)
+    if not decimals and "," in mantissa:
+        last = len(whole) - len(whole.rstrip("0"))
+    half = 0.5 * 10 ** (last + int(exponent or 0))
+    return abs(number - value(figure)) <= half * (1 + 1e-6) + 1e-12 * abs(number)
+
+
+def is_within(wanted: list[str], numbers: list[float]) -> bool:
+    """Whether the figures are among the numbers in the same order."""
+    rest = iter(numbers)
+    return all(any(equals(number, figure) for number in rest) for figure in wanted)
+
+
+def first_cell(row: str) -> str:
+    cell = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", row).split("|")[1]
+    return re.sub(r"[`*]", "", cell).strip()
+
+
+def wrong_rows(block: Block, output: list[str]) -> list[str]:
+    """What of a block's figures the lines of its sources do not have."""
+    numbers = [[value(figure) for figure in figures(line)] for line in output]
+    if not block.is_table():
+        pool = [number for line in numbers for number in line]
+        return [figure for line in block.lines for figure in figures(line) if not any(equals(n, figure) for n in pool)]
+    wrong = []
+    for row in block.rows():
+        named = [has for line, has in zip(output, numbers) if re.search(rf"(?<![\w.]){re.escape(first_cell(row))}(?![\w.])", line)]
+        if not any(is_within(figures(row), has) for has in named or numbers):
+            wrong.append(row)
+    return wrong
+
+
+def by(rows: list[dict], **fields: object) -> dict:
+    """The one row with these fields."""
+    found = [row for row in rows if all(row.get(name) == wanted for name, wanted in fields.items())]
+    if len(found) != 1:
+        raise ValueError(f"{len(found)} rows with {fields}")
+    return found[0]
+
+
+EXPRESSION_NAMES = {"by": by, "mean": statistics.fmean, "median": statistics.median}
+
+
+def rows_of(expression: str, of: object) -> list[str]:
+    rows = eval(expression, {**EXPRESSION_NAMES, "of": of})  # who writes it writes the page, too
+    return [" ; ".join(str(cell) for cell in row) for row in rows]
+
+
+class Sources:
+    """Output of commands and files; what was read once is kept."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[str]] = {}
+        self._files: dict[str, str] = {}
+
+    def lines(self, source: str) -> list[str]:
+        if source not in self._lines:
+            self._lines[source] = self._read(source)
+        return self._lines[source]
+
+    def _read(self, source: str) -> list[str]:
+        if source.startswith("kbench "):
+            command, _, expression = source.partition(" | ")
+            printed = self._run(command)
+            return rows_of(expression, json.loads(printed)) if expression else printed.splitlines()
+        names = re.match(r"(?:results/\S+\s*)+", source)
+        if not names:
+            raise ValueError(f"neither a kbench command nor a file of results/: {source}")
+        files = names[0].split()
+        if expression := source[names.end():]:
+            of = [self._data(name) for name in files]
+            return rows_of(expression, of if len(of) > 1 else of[0])
+        return [line for name in files for line in self._text(name).splitlines()]
+
+    def _run(self, command: str) -> str:
+        """What it prints and the report.md that it writes; the working directory has results/ and nothing else."""
+        with tempfile.TemporaryDirectory() as directory:
+            (pathlib.Path(directory) / "results").symlink_to(ROOT / "results")
+            outcome = subprocess.run([KBENCH, *shlex.split(command)[1:]], cwd=directory, capture_output=True, text=True, check=False,
+                                     env={**os.environ, "KBENCH_CACHE_DIR": directory + "/cache"})
+            if outcome.returncode != 0:
+                raise ValueError(f"{command}: {outcome.stderr}")
+            return outcome.stdout + "".join(page.read_text() for page in pathlib.Path(directory).glob("*/report.md"))
+
+    def _text(self, name: str) -> str:
+        if name not in self._files:
+            data = (ROOT / name).read_bytes()
+            self._files[name] = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
+        return self._files[name]
+
+    def _data(self, name: str) -> object:
+        text = self._text(name)
+        kind = name.removesuffix(".gz").rpartition(".")[2]
+        if kind == "json":
+            return json.loads(text)
+        return [json.loads(line) for line in text.splitlines()] if kind == "jsonl" else [line.split() for line in text.splitlines()]
+
+
+def excepted(block: Block) -> list[tuple[str, str, str]]:
+    return [entry for entry in EXCEPTIONS if entry[0] == block.page and block.lines[0].startswith(entry[1])]
+
+
+class Pages(unittest.TestCase):
+    def setUp(self):
+        self.blocks = [block for page in PAGES for block in blocks(page.name, page.read_text())]
+
+    def test_figures_are_those_of_their_sources(self):
+        sources, held = Sources(), 0
+        for block in self.blocks:
+            if not block.sources:
+                continue
+            with self.subTest(page=block.page, head=block.lines[0]):
+                output = [line for source in block.sources for line in sources.lines(source)]
+                self.assertEqual(wrong_rows(block, output), [])
+            held += sum(len(figures(row)) for row in block.rows())
+        self.assertGreater(held, 0)
+
+    def test_each_table_has_sources_or_is_an_exception(self):
+        tables = [block for block in self.blocks if block.is_table() and any(figures(row) for row in block.rows())]
+        without = [f"{block.page}: {block.lines[0]}" for block in tables if not block.sources and not excepted(block)]
+        self.assertEqual(without, [])
+        used = {entry for block in tables if not block.sources for entry in excepted(block)}
+        self.assertEqual([entry for entry in EXCEPTIONS if entry not in used], [])
+
+
+class Checker(unittest.TestCase):
+    """A changed figure is found."""
+
+    TABLE = "Text.\n\n<!-- figures:\nresults/x.md\n-->\n| op | ms | share |\n|---|---:|---:|\n| gemm | 2.98 | 73 |\n| attn | [0.80](a9) | 19.5 |\n\nNext 7.\n"
+    OUTPUT = ["gemm  36  2.981 ms  72.7", "attn  36  0.798 ms  19.5"]
+
+    def wrong(self, old: str = "", new: str = "") -> list[str]:
+        return [row for block in blocks("p", self.TABLE.replace(old, new)) if block.sources for row in wrong_rows(block, self.OUTPUT)]
+
+    def test_right_figures_hold(self):
+        self.assertEqual([block.sources for block in blocks("p", self.TABLE)], [(), ("results/x.md",), ()])
+        self.assertEqual(self.wrong(), [])
+
+    def test_each_planted_error_is_found(self):
+        for old, new in (("2.98", "2.97"), ("2.98", "2.980"), ("73", "72"), ("0.80", "0.79"), ("19.5", "19.50001"), ("2.98 | 73", "73 | 2.98"),
+                         ("gemm |", "attn |"), ("2.98 |", "2.98 | 5 |"), ("2.98 | 73", "0.80 | 19.5")):
+            self.assertEqual(len(self.wrong(old, new)), 1, (old, new))
+
+    def test_figures_of_a_paragraph_are_found(self):
+        block = Block("p", ("It takes 2.98 ms, of 3,100 [all](x7) in fp16 on 2026-11-27, -4 %.",), ("x",))
+        self.assertEqual(wrong_rows(block, ["2.981 3,149 -4.2"]), [])
+        self.assertEqual(wrong_rows(block, ["2.986 3,151 4.2"]), ["2.98", "3,100", "-4"])
+
+    def test_numbers_are_told_from_words(self):
+        self.assertEqual(figures("| conv2 | 1,024 x 3840 | 2.0e-7 | -0.4 | [1.4, 1.9] | h.0.ln_1 | 10-20 | 8192³ |"),
+                         ["1,024", "3840", "2.0e-7", "-0.4", "1.4", "1.9", "10", "20"])
+
+    def test_a_row_is_found_by_its_fields(self):
+        self.assertEqual(by([{"a": 1, "b": 2}, {"a": 2, "b": 3}], a=2)["b"], 3)
+        with self.assertRaises(ValueError):
+            by([{"a": 1}, {"a": 1}], a=1)
+
+
+if __name__ == "__main__":
+    KBENCH = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
