@@ -46,7 +46,12 @@ NUMBER = re.compile(r"(?<![\w.])(?:(?<![\d\])])[-+])?(?:\d{1,3}(?:,\d{3})+|\d+)(
 NO_FIGURES = re.compile(r"\]\([^)]*\)|`[^`]*`|\b\d{4}-\d\d-\d\d\b|<!--.*?-->")
 
 # Tables with figures that no committed file holds: page, beginning of the head, reason.
-EXCEPTIONS: list[tuple[str, str, str]] = []
+EXCEPTIONS = [
+    ("README.md", "| I want to | command |", "commands"),
+    ("README.md", "| page | answers |", "a list of pages"),
+    ("truths.md", "| result | what it means |", "the program's terms"),
+    ("truths.md", "| truth | planted | right verdict |", "what each truth plants and tolerates"),
+]
 
 
 @dataclass(frozen=True)
@@ -134,7 +139,22 @@ def by(rows: list[dict], **fields: object) -> dict:
     return found[0]
 
 
-EXPRESSION_NAMES = {"by": by, "mean": statistics.fmean, "median": statistics.median}
+def tables(lines: list[list[str]]) -> list[dict[str, str]]:
+    """Rows of a text's Markdown tables by the columns' names; an empty first cell stands for that of the row above."""
+    rows, head = [], []
+    for line in lines:
+        cells = [cell.strip() for cell in " ".join(line).strip("|").split("|")]
+        if line[:1] != ["|"] or not cells[0].strip("-: ") and set("".join(cells)) <= set("-: "):
+            head = head if line[:1] == ["|"] else []
+        elif not head:
+            head = cells
+        else:
+            rows.append({name: cell for name, cell in reversed(list(zip(head, cells)))})
+            rows[-1][head[0]] = cells[0] or rows[-2][head[0]]
+    return rows
+
+
+EXPRESSION_NAMES = {"by": by, "tables": tables, "mean": statistics.fmean, "median": statistics.median}
 
 
 def rows_of(expression: str, of: object) -> list[str]:
