@@ -157,6 +157,16 @@ def tables(lines: list[list[str]]) -> list[dict[str, str]]:
 EXPRESSION_NAMES = {"by": by, "tables": tables, "mean": statistics.fmean, "median": statistics.median}
 
 
+def parsed(text: str) -> object:
+    """JSON, lines of it, or lines of words."""
+    if text.startswith(("[", "{")):
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError:
+            return [json.loads(line) for line in text.splitlines()]
+    return [line.split() for line in text.splitlines()]
+
+
 def rows_of(expression: str, of: object) -> list[str]:
     rows = eval(expression, {**EXPRESSION_NAMES, "of": of})  # who writes it writes the page, too
     return [" ; ".join(str(cell) for cell in row) for row in rows]
@@ -178,13 +188,13 @@ class Sources:
         if source.startswith("kbench "):
             command, _, expression = source.partition(" | ")
             printed = self._run(command)
-            return rows_of(expression, json.loads(printed)) if expression else printed.splitlines()
+            return rows_of(expression, parsed(printed)) if expression else printed.splitlines()
         names = re.match(r"(?:results/\S+\s*)+", source)
         if not names:
             raise ValueError(f"neither a kbench command nor a file of results/: {source}")
         files = names[0].split()
         if expression := source[names.end():]:
-            of = [self._data(name) for name in files]
+            of = [parsed(self._text(name)) for name in files]
             return rows_of(expression, of if len(of) > 1 else of[0])
         return [line for name in files for line in self._text(name).splitlines()]
 
@@ -203,13 +213,6 @@ class Sources:
             data = (ROOT / name).read_bytes()
             self._files[name] = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
         return self._files[name]
-
-    def _data(self, name: str) -> object:
-        text = self._text(name)
-        kind = name.removesuffix(".gz").rpartition(".")[2]
-        if kind == "json":
-            return json.loads(text)
-        return [json.loads(line) for line in text.splitlines()] if kind == "jsonl" else [line.split() for line in text.splitlines()]
 
 
 def excepted(block: Block) -> list[tuple[str, str, str]]:
