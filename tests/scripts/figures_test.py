@@ -42,7 +42,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 KBENCH = ""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/results").glob("*.md"))]
 COMMENT = re.compile(r"^<!-- figures:\s*(.*?)\s*-->$", re.M | re.S)
-NUMBER = re.compile(r"(?<![\w.])(?:(?<![\d\])])[-+])?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?!\w|\.\d)")
+NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)(?:(?<![\d\])])[-+])?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?!\w|\.\d)")
 NO_FIGURES = re.compile(r"\]\([^)]*\)|`[^`]*`|\b\d{4}-\d\d-\d\d\b|<!--.*?-->")
 
 # Tables with figures that no committed file holds: page, beginning of the head, reason.
@@ -140,17 +140,20 @@ def by(rows: list[dict], **fields: object) -> dict:
 
 
 def tables(lines: list[list[str]]) -> list[dict[str, str]]:
-    """Rows of a text's Markdown tables by the columns' names; an empty first cell stands for that of the row above."""
+    """Rows of a text's Markdown tables by the columns' names, the first of those of one name; an empty first cell stands for that
+    of the row above."""
     rows, head = [], []
-    for line in lines:
-        cells = [cell.strip() for cell in " ".join(line).strip("|").split("|")]
-        if line[:1] != ["|"] or not cells[0].strip("-: ") and set("".join(cells)) <= set("-: "):
-            head = head if line[:1] == ["|"] else []
-        elif not head:
-            head = cells
-        else:
-            rows.append({name: cell for name, cell in reversed(list(zip(head, cells)))})
-            rows[-1][head[0]] = cells[0] or rows[-2][head[0]]
+    for line in (" ".join(words) for words in lines):
+        if not line.startswith("|"):
+            head = []
+        elif set(line) <= set("|-: "):
+            continue
+        elif cells := [cell.strip() for cell in line.strip("|").split("|")]:
+            if head:
+                cells[0] = cells[0] or rows[-1][head[0]]
+                rows.append(dict(reversed(list(zip(head, cells)))))
+            else:
+                head = cells
     return rows
 
 
@@ -266,7 +269,7 @@ class Checker(unittest.TestCase):
         self.assertEqual(wrong_rows(block, ["2.986 3,151 4.2"]), ["2.98", "3,100", "-4"])
 
     def test_numbers_are_told_from_words(self):
-        self.assertEqual(figures("| conv2 | 1,024 x 3840 | 2.0e-7 | -0.4 | [1.4, 1.9] | h.0.ln_1 | 10-20 | 8192³ |"),
+        self.assertEqual(figures("| conv2 | 1,024 x 3840 | 2.0e-7 | -0.4 | [1.4, 1.9] | h.0.ln_1 | 10-20 | 8192³ | GPT-2 |"),
                          ["1,024", "3840", "2.0e-7", "-0.4", "1.4", "1.9", "10", "20"])
 
     def test_a_row_is_found_by_its_fields(self):
