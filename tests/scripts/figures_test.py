@@ -9,11 +9,12 @@ continues the one before it:
     kbench table results/DAY/RUN --format json | [[row['layer'], row['time_us'] / 1000] for row in of]
     results/DAY/causes.md
     results/DAY/a.json.gz results/DAY/b.json.gz [[row['batch'], row['ms'] / 1000] for row in of[0]['rows'] + of[1]['rows']]
+    given 8, 1024
     -->
 
 A command's lines are what it prints, and those of a report.md that it writes. A file's lines are its text. A Python
 expression behind either gives rows instead. `of` is what JSON holds, or a text's lines, each split into words, or a list
-of these where there are several files. EXPRESSION_NAMES are what an expression may call.
+of these where there are several files. EXPRESSION_NAMES are what an expression may call. `given` has what nobody measured: settings, limits and versions.
 
 - A table's row holds if one line of the sources has its numbers in the same order. If any line has the text of the
   row's first cell, only such lines count.
@@ -22,7 +23,8 @@ of these where there are several files. EXPRESSION_NAMES are what an expression 
   zeros at the end be rounded. Nothing is scaled.
 - No figure: digits within a word (fp16), a date, a link's target, `code`, a table's head.
 
-Each table with figures has a comment, or a line in EXCEPTIONS. figures_test.py KBENCH
+Each table with figures has a comment, and each other paragraph with a figure and a unit behind it, or a line in
+EXCEPTIONS. figures_test.py KBENCH
 """
 
 import gzip
@@ -43,9 +45,11 @@ KBENCH = ""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/results").glob("*.md"))]
 COMMENT = re.compile(r"^<!-- figures:\s*(.*?)\s*-->$", re.M | re.S)
 NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)(?:(?<![\d\])])[-+])?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?!\w|\.\d)")
+UNITS = r" ?(?:%|ns|[uµm]?s|J|W|MHz|[GT]B/s|TFLOP/s|tokens/s|times)(?![\w])"
+MEASURED = re.compile(NUMBER.pattern + UNITS)
 NO_FIGURES = re.compile(r"\]\([^)]*\)|`[^`]*`|\b\d{4}-\d\d-\d\d\b|<!--.*?-->")
 
-# Tables with figures that no committed file holds: page, beginning of the head, reason.
+# What has figures and no sources: page, beginning of the block, reason.
 EXCEPTIONS = [
     ("README.md", "| I want to | command |", "commands"),
     ("README.md", "| page | answers |", "a list of pages"),
@@ -64,6 +68,10 @@ class Block:
 
     def is_table(self) -> bool:
         return len(self.lines) > 1 and self.lines[0].startswith("|") and set(self.lines[1]) <= set("|-: ")
+
+    def has_figures(self) -> bool:
+        text = NO_FIGURES.sub(" ", " ".join(self.rows()))
+        return bool(NUMBER.search(text) if self.is_table() else MEASURED.search(text))
 
     def rows(self) -> list[str]:
         return list(self.lines[2:]) if self.is_table() else list(self.lines)
@@ -192,9 +200,11 @@ class Sources:
             command, _, expression = source.partition(" | ")
             printed = self._run(command)
             return rows_of(expression, parsed(printed)) if expression else printed.splitlines()
+        if source.startswith("given "):
+            return [source]
         names = re.match(r"(?:results/\S+\s*)+", source)
         if not names:
-            raise ValueError(f"neither a kbench command nor a file of results/: {source}")
+            raise ValueError(f"neither a kbench command, nor a file of results/, nor given: {source}")
         files = names[0].split()
         if expression := source[names.end():]:
             of = [parsed(self._text(name)) for name in files]
@@ -237,11 +247,10 @@ class Pages(unittest.TestCase):
             held += sum(len(figures(row)) for row in block.rows())
         self.assertGreater(held, 0)
 
-    def test_each_table_has_sources_or_is_an_exception(self):
-        tables = [block for block in self.blocks if block.is_table() and any(figures(row) for row in block.rows())]
-        without = [f"{block.page}: {block.lines[0]}" for block in tables if not block.sources and not excepted(block)]
-        self.assertEqual(without, [])
-        used = {entry for block in tables if not block.sources for entry in excepted(block)}
+    def test_each_block_with_figures_has_sources_or_is_an_exception(self):
+        without = [block for block in self.blocks if block.has_figures() and not block.sources]
+        self.assertEqual([f"{block.page}: {block.lines[0]}" for block in without if not excepted(block)], [])
+        used = {entry for block in without for entry in excepted(block)}
         self.assertEqual([entry for entry in EXCEPTIONS if entry not in used], [])
 
 
@@ -267,6 +276,11 @@ class Checker(unittest.TestCase):
         block = Block("p", ("It takes 2.98 ms, of 3,100 [all](x7) in fp16 on 2026-11-27, -4 %.",), ("x",))
         self.assertEqual(wrong_rows(block, ["2.981 3,149 -4.2"]), [])
         self.assertEqual(wrong_rows(block, ["2.986 3,151 4.2"]), ["2.98", "3,100", "-4"])
+
+    def test_what_needs_sources_is_told(self):
+        for lines, needs in ((("It takes 3 ms.",), True), (("It took 4.1 times as long.",), True), (("At batch 4, 3 runs.",), False),
+                             (("| a | 4 |", "|---|---|", "| b | c |"), False), (("| a |", "|---|", "| 5 |"), True)):
+            self.assertEqual(Block("p", lines, ()).has_figures(), needs, lines)
 
     def test_numbers_are_told_from_words(self):
         self.assertEqual(figures("| conv2 | 1,024 x 3840 | 2.0e-7 | -0.4 | [1.4, 1.9] | h.0.ln_1 | 10-20 | 8192³ | GPT-2 |"),
