@@ -14,7 +14,8 @@ continues the one before it:
 
 A command's lines are what it prints, and those of a report.md that it writes. A file's lines are its text. A Python
 expression behind either gives rows instead. `of` is what JSON holds, or a text's lines, each split into words, or a list
-of these where there are several files. EXPRESSION_NAMES are what an expression may call. `given` has what nobody measured: settings, limits and versions.
+of these where there are several files. EXPRESSION_NAMES are what an expression may call. `given` has what nobody
+measured: settings, limits and versions.
 
 - A table's row holds if one line of the sources has its numbers in the same order. If any line has the text of the
   row's first cell, only such lines count.
@@ -165,7 +166,12 @@ def tables(lines: list[list[str]]) -> list[dict[str, str]]:
     return rows
 
 
-EXPRESSION_NAMES = {"by": by, "tables": tables, "mean": statistics.fmean, "median": statistics.median}
+def having(lines: list[list[str]], *texts: str) -> list[list[str]]:
+    """The lines that have one of the texts."""
+    return [line for line in lines if any(text in " ".join(line) for text in texts)]
+
+
+EXPRESSION_NAMES = {"by": by, "having": having, "tables": tables, "mean": statistics.fmean, "median": statistics.median}
 
 
 def parsed(text: str) -> object:
