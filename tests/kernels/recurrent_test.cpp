@@ -8,6 +8,7 @@
 #include <set>
 
 #include "kernels/check.h"
+#include "kernels/compute_capability.h"
 #include "tests/kernels/device_matrix.h"
 #include "tests/kernels/less_shared_memory.h"
 
@@ -277,7 +278,8 @@ TEST(Recurrent, ResidentKernelsTakeWhatFitsIntoAnH200) {
     KBENCH_NEEDS_DEVICE();
     cudaDeviceProp device;
     KBENCH_CUDA(cudaGetDeviceProperties(&device, 0));
-    if (device.major != 9 || device.multiProcessorCount < 128) GTEST_SKIP() << "the device is another one";
+    if (cuda::compute_capability().major != 9 || device.multiProcessorCount < 128)
+        GTEST_SKIP() << "the device is another one";
     const auto reason = [](const RecurrentShape& shape, Precision precision) {
         return recurrent_unsupported(RecurrentProblem{Cell::lstm, shape, precision, RecurrentKernels::resident});
     };
