@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <string_view>
 
 #include "analysis/machine/occupancy.h"
 #include "kbench/error.h"
@@ -24,13 +23,17 @@ ComputeCapability assumed_capability(ComputeCapability device) {
                                  assumed_capability_variable, text, device.major, device.minor));
 }
 
+ComputeCapability own_capability(int ordinal) {
+    ComputeCapability found;
+    KBENCH_CUDA(cudaDeviceGetAttribute(&found.major, cudaDevAttrComputeCapabilityMajor, ordinal));
+    KBENCH_CUDA(cudaDeviceGetAttribute(&found.minor, cudaDevAttrComputeCapabilityMinor, ordinal));
+    return found;
+}
+
 ComputeCapability compute_capability() {
     int device = 0;
-    ComputeCapability found;
     KBENCH_CUDA(cudaGetDevice(&device));
-    KBENCH_CUDA(cudaDeviceGetAttribute(&found.major, cudaDevAttrComputeCapabilityMajor, device));
-    KBENCH_CUDA(cudaDeviceGetAttribute(&found.minor, cudaDevAttrComputeCapabilityMinor, device));
-    return assumed_capability(found);
+    return assumed_capability(own_capability(device));
 }
 
 }  // namespace kbench::cuda

@@ -18,7 +18,10 @@ inline constexpr char assumed_capability_variable[] = "KBENCH_ASSUME_CAPABILITY"
 /// one than `device`.
 ComputeCapability assumed_capability(ComputeCapability device);
 
-/// The same of the current device. Throws DeviceError where there is none.
+/// What the device of CUDA's number `ordinal` has, whatever is assumed.
+ComputeCapability own_capability(int ordinal);
+
+/// What is assumed of the current device. Throws DeviceError where there is none.
 ComputeCapability compute_capability();
 
 }  // namespace kbench::cuda

@@ -30,6 +30,19 @@ __device__ inline void wait_for_previous() {
 #endif
 }
 
+/// Whether the current device can overlap launches. Each launch asks, so what is known of a device is kept.
+inline bool can_overlap_launches() {
+    thread_local int known_device = -1;
+    thread_local bool can = false;
+    int device = 0;
+    KBENCH_CUDA(cudaGetDevice(&device));
+    if (device != known_device) {
+        can = compute_capability().major >= 9;
+        known_device = device;
+    }
+    return can;
+}
+
 /// Launches `kernel`, which must begin with wait_for_previous(), after another kernel in the same stream. Before sm_90,
 /// or where anything but a kernel precedes it, it is an ordinary launch. Blocks have `smem_bytes` of dynamic shared
 /// memory.
@@ -45,7 +58,7 @@ void launch_behind(void (*kernel)(Parameters...), dim3 grid, dim3 block, int sme
     config.dynamicSmemBytes = static_cast<std::size_t>(smem_bytes);
     config.stream = stream;
     config.attrs = &overlap;
-    config.numAttrs = launches_overlap && compute_capability().major >= 9 ? 1 : 0;
+    config.numAttrs = launches_overlap && can_overlap_launches() ? 1 : 0;
     KBENCH_CUDA(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...));
 }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <optional>
 
 #include "analysis/machine/occupancy.h"
 #include "kbench/error.h"
@@ -23,9 +22,9 @@ int at_most(cudaDeviceAttr attribute, std::int64_t DeviceLimits::*bytes) {
     int device = 0, found = 0;
     KBENCH_CUDA(cudaGetDevice(&device));
     KBENCH_CUDA(cudaDeviceGetAttribute(&found, attribute, device));
-    const ComputeCapability here = compute_capability();
-    const std::optional<DeviceLimits> limits = device_limits(here.major, here.minor);
-    return limits ? static_cast<int>(std::min<std::int64_t>(found, (*limits).*bytes)) : found;
+    const ComputeCapability own = own_capability(device), taken = assumed_capability(own);
+    if (taken == own) return found;
+    return static_cast<int>(std::min<std::int64_t>(found, device_limits(taken.major, taken.minor).value().*bytes));
 }
 
 }  // namespace

@@ -88,6 +88,13 @@ std::string why_no_code(std::string_view architectures, std::string_view name, i
         name, major, minor, code_text(architectures), major, minor);
 }
 
+std::string why_not_assumed(std::string_view architectures, int major, int minor, int older_major, int older_minor) {
+    const std::optional<GpuCode> code = code_for(architectures, major, minor);
+    if (code && code->major == older_major && code->minor == older_minor) return "";
+    return fmt::format("compute capability {}.{} can be assumed in a build for {}{}-virtual alone; this one has {}",
+                       older_major, older_minor, older_major, older_minor, code_text(architectures));
+}
+
 std::string_view tried_on(int major, int minor) {
     if (major == 9 && minor == 0) return "run on H100 and H200";
     return "kbench was never run on a GPU of this compute capability";

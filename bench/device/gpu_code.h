@@ -36,6 +36,10 @@ inline constexpr int least_compute_capability = 8;
 /// where nothing is known of the build's code: loading it tells.
 std::string why_no_code(std::string_view architectures, std::string_view name, int major, int minor);
 
+/// Why a GPU of the one capability would not run this build's code of the other, older one, as an assumption of it
+/// needs (kernels/compute_capability.h); empty where it would. Of a build's code a GPU takes the newest.
+std::string why_not_assumed(std::string_view architectures, int major, int minor, int older_major, int older_minor);
+
 /// Whether kbench's kernels were run on GPUs of that compute capability: "run on H100 and H200", "never run ...".
 std::string_view tried_on(int major, int minor);
 

@@ -109,17 +109,13 @@ void require_usable(cudaError_t status, const GpuInfo& gpu, int ordinal) {
                                   advice ? advice->advice : cudaGetErrorString(status), cudaGetErrorName(status)));
 }
 
-/// Where an older capability is assumed, the GPU must run code of it: of a build's code it takes the newest.
+/// Throws DeviceError where an older capability is assumed and the GPU would run newer code.
 void require_code_of_assumed(const GpuInfo& gpu, int ordinal) {
-    cudaDeviceProp properties{};
-    KBENCH_CUDA(cudaGetDeviceProperties(&properties, ordinal));
-    const int major = gpu.compute_capability_major, minor = gpu.compute_capability_minor;
-    if (properties.major == major && properties.minor == minor) return;
-    const std::optional<GpuCode> code = code_for(built_architectures(), properties.major, properties.minor);
-    if (code && code->major == major && code->minor == minor) return;
-    throw DeviceError(fmt::format("{}={}.{} needs a build for {}{}-virtual alone; this one has {}",
-                                  cuda::assumed_capability_variable, major, minor, major, minor,
-                                  code_text(built_architectures())));
+    const cuda::ComputeCapability own = cuda::own_capability(ordinal),
+                                  taken{gpu.compute_capability_major, gpu.compute_capability_minor};
+    if (taken == own) return;
+    const std::string why = why_not_assumed(built_architectures(), own.major, own.minor, taken.major, taken.minor);
+    if (!why.empty()) throw DeviceError(why);
 }
 
 class CudaDevice final : public Device {

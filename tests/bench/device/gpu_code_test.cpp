@@ -69,5 +69,12 @@ TEST(GpuCode, ThatLacksIsSaidInOneLineWithWhatHelps) {
     }
 }
 
+TEST(GpuCode, OfAnAssumedCapabilityIsWhatTheGpuWouldRun) {
+    EXPECT_EQ(why_not_assumed("80-virtual", 9, 0, 8, 0), "");
+    for (const std::string_view newer : {usual, std::string_view("80-real"), std::string_view("80-virtual;90-virtual")})
+        EXPECT_THAT(why_not_assumed(newer, 9, 0, 8, 0), HasSubstr("in a build for 80-virtual alone; this one has"));
+    EXPECT_NE(why_not_assumed("80-virtual", 9, 0, 8, 6), "");
+}
+
 }  // namespace
 }  // namespace kbench
