@@ -82,6 +82,11 @@ std::vector<std::vector<ClockInterval>> spread_clock_intervals(std::span<const S
     return graphs;
 }
 
+int clock_rounds(double seconds, double forward_s, std::size_t graphs) {
+    const double round_s = forward_s * static_cast<double>(graphs + 1);
+    return static_cast<int>(std::clamp(std::round(seconds / round_s), 2.0, 1e6));
+}
+
 std::vector<std::size_t> places_of(std::span<const ClockInterval> intervals) {
     std::vector<std::size_t> places;
     for (const ClockInterval& interval : intervals) {

@@ -29,6 +29,14 @@ inline constexpr std::size_t most_clock_places = 15;
 std::vector<std::vector<ClockInterval>> spread_clock_intervals(std::span<const StepToClock> steps,
                                                                std::size_t most_graphs, double shortest_us);
 
+/// At its power limit a GPU's clock swings about its mean for seconds after a pause, by up to 6 % and with a period of
+/// 0.7 to 0.8 s (H100, H200: a run's first samples show it). Readings spread over one period have the mean,
+/// within 2 % where a forward takes up to 0.2 s.
+inline constexpr double power_swing_s = 0.75;
+
+/// How many rounds of one plain launch and one of each of `graphs` take about `seconds`, and two at least.
+int clock_rounds(double seconds, double forward_s, std::size_t graphs);
+
 /// The ends of a graph's intervals, rising: a place at p stands before step p.
 std::vector<std::size_t> places_of(std::span<const ClockInterval> intervals);
 

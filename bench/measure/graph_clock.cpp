@@ -21,11 +21,6 @@ namespace {
 constexpr std::size_t most_clock_graphs = 8;
 /// Launches of each graph that are worth more than another graph.
 constexpr double launches_before_graphs = 3;
-/// As many are made however long one takes; a step of such a forward lasts long enough.
-constexpr int fewest_clock_rounds = 2;
-/// A GPU that ran into its power limit while it was timed has cooled since: only after so long is its clock that low
-/// again.
-constexpr double settling_s = 1;
 /// All launches of an interval together: the timer, which may tick only once a microsecond, is then known to 0.5 %.
 constexpr double interval_sum_us = 220;
 
@@ -104,12 +99,12 @@ std::vector<ReadInterval> read_intervals(const std::vector<MarkedGraph>& marked)
 
 void read_graph_clock(const PartContext& at, Forward& forward, GraphClock& clock) {
     const double seconds = at.options().graph_clock_s;
+    const double read_s = is_at_power_limit(at.point.conditions) ? std::max(seconds, power_swing_s) : seconds;
     const double forward_s = at.point.end_to_end->latency.summary_ms.median * 1e-3;
     const double graphs_in_time = seconds / forward_s / launches_before_graphs - 1;
     const auto graphs = static_cast<std::size_t>(std::clamp(graphs_in_time, 1.0, 1.0 * most_clock_graphs));
     const auto rounds_of = [&](std::size_t count) {
-        return static_cast<int>(std::clamp(seconds / forward_s / static_cast<double>(count + 1),
-                                           1.0 * fewest_clock_rounds, 1.0 * kept_clock_launches));
+        return std::min(clock_rounds(read_s, forward_s, count), kept_clock_launches);
     };
     const std::vector<StepToClock> steps = steps_to_clock(at.point);
     const double shortest_us = std::max(shortest_clock_interval_us, interval_sum_us / rounds_of(graphs));
@@ -123,8 +118,8 @@ void read_graph_clock(const PartContext& at, Forward& forward, GraphClock& clock
     std::vector<MarkedGraph> marked;
     for (std::vector<ClockInterval>& intervals : spread)
         marked.push_back(marked_graph(at, std::move(intervals), rounds));
-    const double warm_up_s = is_at_power_limit(at.point.conditions) ? std::max(seconds, settling_s) : seconds;
-    for (double s = 0; s < warm_up_s; s += forward_s) forward.graph().launch();
+    // It has cooled since it was timed.
+    for (double s = 0; s < read_s; s += forward_s) forward.graph().launch();
     clock.cost_us = launch_in_turn(at.device, forward.graph(), marked, rounds).median;
     clock.graphs = static_cast<int>(marked.size());
     for (const MarkedGraph& one : marked) clock.places += static_cast<int>(one.places.size());

@@ -9,6 +9,7 @@
 
 #include "analysis/explain/causes.h"
 #include "analysis/explain/roof_breach.h"
+#include "bench/measure/clock_places.h"
 #include "bench/measure/machine/ceilings.h"
 #include "bench/measure/theft.h"
 #include "bench/measure/timed_runs.h"
@@ -65,13 +66,12 @@ void time(Point& point, Device& device, MachineState& machine, DeviceGraph& forw
 }
 
 /// As in a run: a graph that is not the timed one, with marks between the steps, in turn with it. A GPU that was timed
-/// at its power limit is as warm again first, and is read for a second: there its clock goes up and down.
+/// at its power limit is as warm again first, and is read over a whole swing of its clock.
 void read_clock(Point& point, Device& device, DeviceGraph& forward, const std::vector<KnownStep>& steps) {
     constexpr int launches = 32;
-    constexpr double settling_s = 1, reading_s = 1;
     const double forward_s = point.end_to_end->latency.summary_ms.median * 1e-3;
     const bool settles = is_at_power_limit(point.conditions);
-    const int between = settles ? std::max(1, static_cast<int>(reading_s / (launches * forward_s)) - 1) : 1;
+    const int between = settles ? std::max(1, static_cast<int>(power_swing_s / (launches * forward_s)) - 1) : 1;
     const auto places = static_cast<int>(steps.size()) + 1;
     const std::unique_ptr<ClockMarks> marks = make_clock_marks(device, places, launches);
     if (!marks) return;
@@ -84,7 +84,7 @@ void read_clock(Point& point, Device& device, DeviceGraph& forward, const std::v
             if (place + 1 < places) steps[static_cast<std::size_t>(place)].enqueue();
         }
     });
-    for (double s = 0; settles && s < settling_s; s += forward_s) forward.launch();
+    for (double s = 0; settles && s < power_swing_s; s += forward_s) forward.launch();
     for (int i = 0; i < launches; ++i) {
         for (int plain = 0; plain < between; ++plain) forward.launch();
         marked->launch();

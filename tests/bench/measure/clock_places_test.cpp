@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kbench {
@@ -115,6 +118,38 @@ TEST(ClockPlaces, AForwardTooShortForTheTimerHasNoGraph) {
     EXPECT_THAT(spread_clock_intervals(std::vector<StepToClock>{{"a", 9}, {"b", 10}}, 8, shortest_us), IsEmpty());
     EXPECT_THAT(spread_clock_intervals(std::vector<StepToClock>{}, 8, shortest_us), IsEmpty());
     EXPECT_EQ(spread_clock_intervals(std::vector<StepToClock>{{"a", 9}, {"b", 11}}, 8, shortest_us).size(), 1u);
+}
+
+/// What a graph's readings say of a clock that swings by 6 % about 1, in launches one behind the other.
+double mean_of_swing(double seconds, double forward_s, std::size_t graphs, std::size_t graph, double phase) {
+    const int rounds = clock_rounds(seconds, forward_s, graphs);
+    const auto passed = [&](double s) {  // the integral of the clock
+        constexpr double turn = 2 * std::numbers::pi / power_swing_s;
+        return s - 0.06 / turn * std::cos(turn * s + phase);
+    };
+    double sum = 0;
+    for (int round = 0; round < rounds; ++round) {
+        const double begin = forward_s * (static_cast<double>(round) * static_cast<double>(graphs + 1) + 1.0 +
+                                          static_cast<double>(graph));
+        sum += (passed(begin + forward_s) - passed(begin)) / forward_s;
+    }
+    return sum / rounds;
+}
+
+TEST(ClockPlaces, ReadOverAWholeSwingTheClockIsItsMean) {
+    double worst = 0, worst_of_a_fifth = 0;
+    for (const auto& [forward_s, graphs] : std::vector<std::pair<double, std::size_t>>{
+             {0.001, 8}, {0.004, 8}, {0.007, 8}, {0.014, 3}, {0.02, 2}, {0.038, 1}, {0.146, 1}, {0.2, 1}})
+        for (std::size_t graph = 0; graph < graphs; ++graph)
+            for (double phase = 0; phase < 6.2; phase += 0.2) {
+                const auto off = [&, forward = forward_s, count = graphs](double seconds) {
+                    return std::abs(mean_of_swing(seconds, forward, count, graph, phase) - 1);
+                };
+                worst = std::max(worst, off(power_swing_s));
+                worst_of_a_fifth = std::max(worst_of_a_fifth, off(0.2));
+            }
+    EXPECT_LT(worst, 0.02);
+    EXPECT_GT(worst_of_a_fifth, 0.05) << "nothing swings";
 }
 
 TEST(ClockPlaces, AStepHasTheClockOfTheShortestIntervalWithIt) {
