@@ -13,6 +13,7 @@
 #include "analysis/explain/impossible.h"
 #include "analysis/explain/in_short.h"
 #include "analysis/explain/judge.h"
+#include "analysis/explain/roof_breach.h"
 #include "analysis/explain/roof_times.h"
 #include "analysis/explain/units.h"
 #include "analysis/explain/verdict_rules.h"
@@ -248,11 +249,7 @@ std::vector<std::string> answer_of(const Result& result, const Explanation& expl
     return answer;
 }
 
-}  // namespace
-
-Explanation explain(const Result& result, const Point& point) { return explain(result, point, Roofs(result)); }
-
-Explanation explain(const Result& result, const Point& point, const Roofs& roofs) {
+Explanation explain_by(const Roofs& roofs, const Result& result, const Point& point) {
     Explanation explanation;
     explanation.facts = make_facts(point, roofs);
     const PointFacts& facts = explanation.facts;
@@ -294,6 +291,18 @@ Explanation explain(const Result& result, const Point& point, const Roofs& roofs
     }
     explanation.answer = answer_of(result, explanation);
     return explanation;
+}
+
+}  // namespace
+
+Explanation explain(const Result& result, const Point& point) { return explain(result, point, Roofs(result)); }
+
+Explanation explain(const Result& result, const Point& point, const Roofs& roofs) {
+    if (point.conditions.roofs.empty()) return explain_by(roofs, result, point);
+    Explanation explanation = explain_by(roofs.during(point.conditions), result, point);
+    // Readings that the point contradicts were disturbed.
+    const bool is_contradicted = worst_breach(explanation) || !explanation.impossible.empty();
+    return is_contradicted ? explain_by(roofs, result, point) : explanation;
 }
 
 ExplainedResult::ExplainedResult(const Result& result) : result_(&result) {

@@ -21,11 +21,11 @@ constexpr double most_ipc = schedulers + 0.05;
 constexpr double datasheet_tolerance = 1.15;
 
 /// The longest of a step's roof times that no cache can have spared: FLOPs as executed, and bytes that were counted.
-double certain_us(const StepFacts& step, const StepRoofTimes& roof_times) {
+double certain_us(const StepFacts& step, const StepRoofTimes& roof_times, Workers workers) {
     double us = 0;
     for (const RoofTime& roof_time : roof_times.work)
         if (!roof_time.level || roof_time.origin == Origin::measured)
-            us = std::max(us, roof_time.us * (roof_time.level ? 1 : step.executed_over_useful()));
+            us = std::max(us, roof_time.least_us(workers) * (roof_time.level ? 1 : step.executed_over_useful()));
     return us;
 }
 
@@ -87,7 +87,8 @@ std::string_view suspects_of(const Point& point) {
 void find_roof_times(Findings& found, const PointFacts& facts, std::span<const StepRoofTimes> roof_times) {
     if (!facts.unavailable.empty() || !(facts.end_to_end_us > 0)) return;
     double certain = 0;
-    for (std::size_t i = 0; i < roof_times.size(); ++i) certain += certain_us(facts.steps[i], roof_times[i]);
+    for (std::size_t i = 0; i < roof_times.size(); ++i)
+        certain += certain_us(facts.steps[i], roof_times[i], facts.workers);
     const double share = certain / facts.end_to_end_us;
     if (share > impossible_share)
         found.push_back(

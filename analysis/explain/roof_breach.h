@@ -15,8 +15,11 @@ struct RoofBreach {
 };
 inline constexpr double breach_tolerance = 0.02;
 
-/// The step of all points that is furthest above a roof, if any is by more than the tolerance. Bytes count only where
-/// they were counted: unfused traffic may never have left a cache.
+/// The step of a point that is furthest above a roof, if any is by more than the tolerance. Bytes count only where
+/// they were counted: unfused traffic may never have left a cache. A CPU's roof is the fastest that it was seen to be.
+std::optional<RoofBreach> worst_breach(const Explanation& point);
+
+/// That of all points.
 std::optional<RoofBreach> worst_breach(const ExplainedResult& explained);
 
 }  // namespace kbench

@@ -24,6 +24,10 @@ void sort_roofs_first(std::vector<RoofTimeSum>& sums) {
 
 bool RoofTime::is_memory() const { return level || unit == unit::shared_memory; }
 
+double RoofTime::least_us(Workers workers) const {
+    return workers == Workers::threads && roof.high_per_s > roof.per_s ? us * roof.per_s / roof.high_per_s : us;
+}
+
 std::string_view RoofTime::name() const {
     if (level) return kbench::name(*level);
     return unit.empty() ? std::string_view(roof.ceiling) : unit;

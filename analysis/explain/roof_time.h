@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/explain/busy_unit.h"
+#include "analysis/facts/point_facts.h"
 #include "analysis/machine/ceilings.h"
 #include "analysis/result/interval.h"
 #include "kbench/quantity.h"
@@ -29,6 +30,9 @@ struct RoofTime {
     Interval run_us;                   ///< as it was run: on-chip roofs at the run's clock, with the extra work
     Origin origin = Origin::measured;  ///< the work was counted, or derived from the cost model
 
+    /// Work over the fastest that the roof was seen to be, where `workers` are threads: their roofs may be the median
+    /// of what was read between the samples, and the interval ends with the fastest. Else `us`.
+    double least_us(Workers workers) const;
     /// Whether it is a memory's: a level's, or shared memory's.
     bool is_memory() const;
     /// Whose it is, as reports call it: the level, the unit, or the ceiling of the unit that computes.

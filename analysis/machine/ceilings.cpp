@@ -8,6 +8,7 @@
 
 #include "analysis/machine/machine.h"
 #include "analysis/machine/usable_roofs.h"
+#include "kbench/statistics.h"
 
 namespace kbench {
 namespace {
@@ -78,6 +79,11 @@ Quantity datasheet_value(std::string_view ceiling, const MachineFile& machine) {
 
 }  // namespace
 
+std::vector<std::string> dram_ceilings_of_cpu() {
+    const Names names = bandwidth_names(Level::dram, true);
+    return {names.begin(), names.end()};
+}
+
 void add_datasheet(CeilingRun& run, const MachineFile* machine) {
     for (Ceiling& ceiling : run.ceilings)
         ceiling.datasheet = machine != nullptr ? datasheet_value(ceiling.name, *machine)
@@ -100,6 +106,20 @@ Roofs::Roofs(const Result& result, std::string_view backend) : Roofs(usable_ceil
     if (!run_.ceilings.empty()) return;
     if (const MachineFile* known = machine_of(result.environment, backend))
         *this = Roofs(scaled_to(*known, result.environment));
+}
+
+Roofs Roofs::during(const Conditions& conditions) const {
+    Roofs read = *this;
+    for (const RoofReadings& readings : conditions.roofs) {
+        const auto found = std::ranges::find(read.run_.ceilings, readings.ceiling, &Ceiling::name);
+        if (found == read.run_.ceilings.end() || readings.values.size() < fewest_roof_readings) continue;
+        const Summary summary = summarise(readings.values);
+        if (summary.median <= 0) continue;
+        found->value = Quantity::measured(summary.median);
+        found->low = summary.p25;
+        found->high = summary.max;
+    }
+    return read;
 }
 
 std::optional<Roof> Roofs::best(std::span<const std::string_view> names) const {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analysis/machine/ceiling_kinds.h"
 #include "kbench/result.h"
@@ -19,6 +20,9 @@ inline constexpr std::string_view level_names[] = {"DRAM", "L2", "L1"};
 constexpr std::string_view name(Level level) { return level_names[static_cast<int>(level)]; }
 
 struct MachineFile;
+
+/// The ceilings of a CPU's memory: what its steps have as DRAM's roof is the highest.
+std::vector<std::string> dram_ceilings_of_cpu();
 
 /// Sets every ceiling's datasheet value to what `machine` states, estimated and with its source; the stated bandwidth
 /// of the memory stands beside reads, writes, copies and triads alike. What it does not state, and all where there is
@@ -36,6 +40,9 @@ struct Roof {
     double low_per_s = 0, high_per_s = 0;
 };
 
+/// Fewer say little of how a roof moved.
+inline constexpr std::size_t fewest_roof_readings = 3;
+
 /// The roofs of one machine.
 class Roofs {
   public:
@@ -49,6 +56,10 @@ class Roofs {
     Roofs(CeilingRun run, std::string_view backend);
     /// What a datasheet states.
     explicit Roofs(const MachineFile& machine);
+
+    /// These with what was read of them between the samples, where that was read at least fewest_roof_readings times:
+    /// the median, from the lower quartile to the fastest reading.
+    Roofs during(const Conditions& conditions) const;
 
     /// Measured, or estimated where they are a datasheet's.
     Origin origin() const { return origin_; }

@@ -116,6 +116,10 @@ OBJECT(
     FIELD(pressure_share, "Share of the time in which some task of the host waited for a CPU"),
     FIELD(starved_samples, "Discarded and repeated"));
 
+OBJECT(RoofReadings, "roof_readings", "A CPU's roof of all cores between the samples", FIELD(ceiling, "Its name"),
+       FIELD(values, {.most = highest_roof, .least = 0},
+             "In its unit, in order of time; each is one run of its probe"));
+
 OBJECT(
     Conditions, "conditions",
     "The machine's state from the first sample's begin to the last one's end, without the warm-up; means unless said otherwise",
@@ -129,7 +133,8 @@ OBJECT(
     FIELD(
         blocks, {.optional = 6},
         "The samples in up to 16 blocks of as many each, in order of time; missing where no clock was read, where too few samples were taken, and in microbenchmarks"),
-    FIELD(cpu_share, {.optional = 6}, "Missing for a GPU"));
+    FIELD(cpu_share, {.optional = 6}, "Missing for a GPU"),
+    FIELD(roofs, {.optional = 6}, "Missing for a GPU, and where no roofs were read between the samples"));
 
 OBJECT(KernelResult, "kernel", "A launch of a device function, as its activity record shows it",
        FIELD(name, "Demangled, with all its parameters"), FIELD(short_name, "Without namespaces and parameters"),

@@ -25,7 +25,7 @@ void note_starvation(const PartContext& at, const Sampled& sampled) {
 
 }  // namespace
 
-void sample_end_to_end(const PartContext& at, Forward& forward) {
+void sample_end_to_end(const PartContext& at, Forward& forward, RoofWatch* roofs) {
     at.begin("measure");
     const PhaseTimer timer(at.point, "measure");
     const std::vector<Measurement> measurements = forward.measurements();
@@ -61,7 +61,7 @@ void sample_end_to_end(const PartContext& at, Forward& forward) {
                                         at.begin(fmt::format("measure {}: {:.3g} s each, {} take {:.3g} s", row.name,
                                                              one_s, fewest_slow_samples, all_s));
                                     }};
-        Sampled sampled = sample(measurements[i].chunk, sampler, throttled, calls);
+        Sampled sampled = sample(watched(measurements[i].chunk, i == 0 ? roofs : nullptr), sampler, throttled, calls);
         if (i == 0) {
             at.point.conditions = std::move(window);
             at.point.conditions.throttled_samples = sampled.throttled;

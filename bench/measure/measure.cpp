@@ -16,11 +16,17 @@ Measured measure(Plan& plan, Device& device, Profiler& profiler, const Wants& wa
     load(at);
     Measured measured{prepare(at)};
     Forward& forward = *measured.forward;
-    if (wants.sample)
-        wants.sample(forward);
-    else
-        sample_end_to_end(at, forward);
-    if (wants.steps) time_steps(at, forward);
+    {
+        const std::unique_ptr<RoofWatch> roofs =
+            make_roof_watch(device, profiler.machine_state(), wants.roofs, point.precision(), wants.options.sampler);
+        if (wants.sample)
+            wants.sample(forward);
+        else
+            sample_end_to_end(at, forward, roofs.get());
+        if (wants.steps) time_steps(at, forward, roofs.get());
+        if (roofs) point.conditions.roofs = roofs->readings();
+        if (const std::string why = disturbance_warning(wants.roofs, point.conditions); !why.empty()) at.warn(why);
+    }
     // Before the host is busy for seconds with what the GPU computed: at its power limit a GPU that waits cools, and
     // its clock is then higher than it was while it was timed.
     if (wants.graph_clock) measure_graph_clock(at, forward);

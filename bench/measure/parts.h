@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/measure/measure.h"
+#include "bench/measure/roof_watch.h"
 
 namespace kbench {
 
@@ -36,11 +37,12 @@ void load(const PartContext& at);
 std::unique_ptr<Forward> prepare(const PartContext& at);
 
 // end_to_end.cpp
-/// Takes every measurement that the device has, and reads the machine's state while the headline is sampled.
-void sample_end_to_end(const PartContext& at, Forward& forward);
+/// Takes every measurement that the device has, and reads the machine's state while the headline is sampled. `roofs`
+/// may be null.
+void sample_end_to_end(const PartContext& at, Forward& forward, RoofWatch* roofs);
 
 // step_times.cpp
-void time_steps(const PartContext& at, Forward& forward);
+void time_steps(const PartContext& at, Forward& forward, RoofWatch* roofs);
 /// Samples op kinds in turn, so that what drifts in time does not meet one of them alone. Takes no samples where the
 /// time allows too few of each for an interval.
 void measure_marginal_costs(const PartContext& at, Forward& forward);

@@ -26,7 +26,7 @@ constexpr double marginal_share = 0.01;
 
 /// As many runs as are wanted, or as the time budget allows. Those during which the process lacked its CPUs are
 /// repeated, and used where there are too few others.
-std::vector<StepTimes> step_runs(const PartContext& at, Forward& forward) {
+std::vector<StepTimes> step_runs(const PartContext& at, Forward& forward, RoofWatch* roofs) {
     std::vector<StepTimes> kept, starved, undecided;
     StarvationWatch watch(at.profiler.machine_state());
     const auto decide = [&](bool last) {
@@ -37,10 +37,12 @@ std::vector<StepTimes> step_runs(const PartContext& at, Forward& forward) {
         undecided.clear();
     };
     const auto wanted = static_cast<std::size_t>(at.options().step_runs);
+    const double headline_ms = at.point.end_to_end ? at.point.end_to_end->latency.summary_ms.median : 0;
     watch.begin();
     const auto start = Clock::now();
     while (kept.size() < wanted) {
         at.begin("steps");
+        if (roofs != nullptr && roofs->look() && headline_ms < short_forward_ms) forward.step_times();
         undecided.push_back(forward.step_times());
         const bool late =
             std::chrono::duration<double>(Clock::now() - start).count() > at.options().sampler.time_budget_s;
@@ -57,11 +59,11 @@ std::vector<StepTimes> step_runs(const PartContext& at, Forward& forward) {
 
 }  // namespace
 
-void time_steps(const PartContext& at, Forward& forward) {
+void time_steps(const PartContext& at, Forward& forward, RoofWatch* roofs) {
     const PhaseTimer timer(at.point, "steps");
     std::vector<std::vector<double>> times(at.point.steps.size());
     std::vector<double> overheads, whole_ms;
-    for (const StepTimes& run : step_runs(at, forward)) {
+    for (const StepTimes& run : step_runs(at, forward, roofs)) {
         overheads.push_back(run.overhead_us);
         if (run.whole_us > 0) whole_ms.push_back(run.whole_us * 1e-3);
         for (std::size_t s = 0; s < run.us.size(); ++s) times[s].push_back(run.us[s]);

@@ -75,34 +75,41 @@ struct ChainValues {
     }
 };
 
-Ceiling measure_chain(std::string_view name, const Chain& chain, int threads, double seconds) {
-    std::vector<ChainValues> values(static_cast<std::size_t>(threads), ChainValues(chain));
-    std::int64_t rounds = 1000;
-    const auto run_s = [&] {
+/// One run of the chain on all of `threads`, TFLOP/s. Made so that a run takes about `wanted_s`: long compared with
+/// starting the threads, short compared with the interval in which clocks may change.
+std::function<double()> chain_rate(const Chain& chain, int threads, double wanted_s) {
+    const auto values =
+        std::make_shared<std::vector<ChainValues>>(static_cast<std::size_t>(threads), ChainValues(chain));
+    const auto run_s = [values, &chain, threads](std::int64_t rounds) {
         return seconds_on_threads(threads, [&](int thread) {
-            ChainValues& v = values[static_cast<std::size_t>(thread)];
+            ChainValues& v = (*values)[static_cast<std::size_t>(thread)];
             chain.run(rounds, v.a.data(), v.b.data(), v.start.data(), v.end.data());
         });
     };
-    // Long compared with starting the threads, short compared with the interval in which clocks may change.
-    const double wanted_s = std::clamp(seconds / 20, 0.001, 0.02);
-    for (double once = run_s(); once < wanted_s / 2; once = run_s())
+    std::int64_t rounds = 1000;
+    for (double once = run_s(rounds); once < wanted_s / 2; once = run_s(rounds))
         rounds = std::max<std::int64_t>(
             2 * rounds, static_cast<std::int64_t>(0.8 * wanted_s / std::max(once, 1e-6) * static_cast<double>(rounds)));
-    return sample_ceiling(
-        name, seconds, [&] { return chain.flops_a_round() * static_cast<double>(rounds) * threads / run_s() * 1e-12; });
+    return [=, flops = chain.flops_a_round() * static_cast<double>(rounds) * threads] {
+        return flops / run_s(rounds) * 1e-12;
+    };
 }
 
-Ceiling measure_stream(std::string_view name, bool triad, Streams& streams, double seconds) {
-    std::vector<double> sums(static_cast<std::size_t>(streams.threads()));
-    return sample_ceiling(name, seconds, [&] {
-        if (triad)
-            return streams.triad_bytes() * 1e-9 /
-                   seconds_on_threads(streams.threads(), [&](int thread) { streams.triad(thread, 3); });
-        return streams.read_bytes() * 1e-9 / seconds_on_threads(streams.threads(), [&](int thread) {
-                   sums[static_cast<std::size_t>(thread)] = streams.read(thread);
-               });
-    });
+Ceiling measure_chain(std::string_view name, const Chain& chain, int threads, double seconds) {
+    return sample_ceiling(name, seconds, chain_rate(chain, threads, std::clamp(seconds / 20, 0.001, 0.02)));
+}
+
+/// One run of a stream by all its threads, GB/s.
+std::function<double()> stream_rate(bool triad, Streams& streams) {
+    return
+        [triad, &streams, sums = std::make_shared<std::vector<double>>(static_cast<std::size_t>(streams.threads()))] {
+            if (triad)
+                return streams.triad_bytes() * 1e-9 /
+                       seconds_on_threads(streams.threads(), [&](int thread) { streams.triad(thread, 3); });
+            return streams.read_bytes() * 1e-9 / seconds_on_threads(streams.threads(), [&](int thread) {
+                       (*sums)[static_cast<std::size_t>(thread)] = streams.read(thread);
+                   });
+        };
 }
 
 Ceiling none(std::string_view name, std::string why) {
@@ -113,6 +120,25 @@ Ceiling none(std::string_view name, std::string why) {
 }
 
 constexpr std::string_view stream_prefix = "cpu_dram_";
+bool is_triad(std::string_view ceiling) { return ceiling.find("triad") != ceiling.npos; }
+
+const Chain* chain_of(std::string_view ceiling) {
+    if (ceiling.ends_with(one_core_suffix)) ceiling.remove_suffix(one_core_suffix.size());
+    const auto found = std::ranges::find(chains(), ceiling, &Chain::ceiling);
+    return found == chains().end() ? nullptr : &*found;
+}
+
+/// Why `ceiling` cannot be measured here; empty where it can.
+std::string unavailable(std::string_view ceiling) {
+    if (ceiling.starts_with(stream_prefix)) return Streams::unavailable();
+    const Chain* chain = chain_of(ceiling);
+    return chain != nullptr ? chain->unavailable() : "kbench has loops for x86-64 only";
+}
+
+std::int64_t cache_bytes(int threads, bool one_core) {
+    const CpuInfo& cpu = cpu_info();
+    return std::int64_t{cpu.l3_bytes} * (one_core ? 1 : cpu.l3_instances) + std::int64_t{cpu.l2_bytes} * threads;
+}
 
 /// Chains are measured in turn, this many times over. A slow-down of a shared machine lasts for seconds and then hits
 /// all chains instead of one.
@@ -166,22 +192,10 @@ class Probe {
         if (!name.starts_with(stream_prefix))
             return measure_chain(name, *chain_of(name), one_core ? 1 : threads_, seconds_each_ / chain_rounds);
         try {
-            return measure_stream(name, name.find("triad") != name.npos, streams(one_core), seconds_each_);
+            return sample_ceiling(name, seconds_each_, stream_rate(is_triad(name), streams(one_core)));
         } catch (const std::bad_alloc&) {
             return none(name, "there is not enough memory for arrays that caches cannot hold");
         }
-    }
-
-    static const Chain* chain_of(std::string_view ceiling) {
-        if (ceiling.ends_with(one_core_suffix)) ceiling.remove_suffix(one_core_suffix.size());
-        const auto found = std::ranges::find(chains(), ceiling, &Chain::ceiling);
-        return found == chains().end() ? nullptr : &*found;
-    }
-
-    static std::string unavailable(std::string_view name) {
-        if (name.starts_with(stream_prefix)) return Streams::unavailable();
-        const Chain* chain = chain_of(name);
-        return chain != nullptr ? chain->unavailable() : "kbench has loops for x86-64 only";
     }
 
     /// The arrays of the last call where they fit; only one set is in memory at a time.
@@ -189,10 +203,7 @@ class Probe {
         const int threads = one_core ? 1 : threads_;
         if (streams_ && streams_->threads() == threads) return *streams_;
         streams_.reset();
-        const CpuInfo& cpu = cpu_info();
-        const std::int64_t cache =
-            std::int64_t{cpu.l3_bytes} * (one_core ? 1 : cpu.l3_instances) + std::int64_t{cpu.l2_bytes} * threads;
-        return streams_.emplace(stream_bytes(cache, free_bytes_), threads);
+        return streams_.emplace(stream_bytes(cache_bytes(threads, one_core), free_bytes_), threads);
     }
 
     std::int64_t free_bytes_;
@@ -202,6 +213,35 @@ class Probe {
 };
 
 }  // namespace
+
+RoofReader::RoofReader(const std::vector<std::string>& ceilings, std::int64_t free_bytes) {
+    constexpr double chain_s = 0.005;
+    const int threads = omp_get_max_threads();
+    for (const std::string& name : ceilings) {
+        if (!unavailable(name).empty()) continue;
+        if (name.starts_with(stream_prefix)) {
+            try {
+                if (!streams_)
+                    streams_ =
+                        std::make_unique<Streams>(stream_bytes(cache_bytes(threads, false), free_bytes), threads);
+            } catch (const std::bad_alloc&) {
+                continue;
+            }
+            rates_.push_back(stream_rate(is_triad(name), *streams_));
+        } else {
+            rates_.push_back(chain_rate(*chain_of(name), threads, chain_s));
+        }
+        names_.push_back(name);
+    }
+}
+
+RoofReader::~RoofReader() = default;
+
+std::vector<double> RoofReader::read() const {
+    std::vector<double> values;
+    for (const std::function<double()>& rate : rates_) values.push_back(rate());
+    return values;
+}
 
 std::int64_t stream_bytes(std::int64_t cache_bytes, std::int64_t free_bytes) {
     constexpr std::int64_t least = 256'000'000, most = 4'000'000'000;

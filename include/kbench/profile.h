@@ -45,6 +45,13 @@ struct ConditionBlock {
     int readings = 0;                    ///< number of clock readings in that mean
 };
 
+/// What a roof of all of a CPU's cores was between the samples. Other programs take of both, so both are compared.
+struct RoofReadings {
+    std::string ceiling;         ///< its name
+    std::vector<double> values;  ///< in its unit, in order of time; each is one run of its probe
+    bool operator==(const RoofReadings&) const = default;
+};
+
 /// The machine's state from the start of the first sample to the end of the last. Fields are means unless stated.
 struct Conditions {
     Quantity sm_clock_mhz, memory_clock_mhz;
@@ -60,6 +67,7 @@ struct Conditions {
     /// taken, in microbenchmarks, and in files that did not record it.
     std::vector<ConditionBlock> blocks;
     std::optional<CpuShare> cpu_share = std::nullopt;  ///< none on a GPU, and in files that did not record it
+    std::vector<RoofReadings> roofs = {};  ///< none on a GPU, without ceilings, and in files that did not record them
 };
 
 /// Whether other work on the host slowed the samples so much that no verdict may follow from them.

@@ -53,15 +53,16 @@ std::vector<double> time_forwards(Device& device, DeviceGraph& forward,
     return times;
 }
 
-void time(Point& point, Device& device, MachineState& machine, DeviceGraph& forward, const SamplerOptions& options) {
+void time(Point& point, Device& device, MachineState& machine, DeviceGraph& forward, const SamplerOptions& options,
+          RoofWatch* roofs) {
     constexpr std::size_t forwards = 6;
     std::vector<std::unique_ptr<DeviceEvent>> events;
     for (std::size_t r = 0; r <= forwards; ++r) events.push_back(device.make_event());
     ConditionSampler conditions(machine);
     conditions.start();
     point.end_to_end.emplace();
-    point.end_to_end->latency =
-        sample([&] { return time_forwards(device, forward, events); }, options, [] { return false; }).timing;
+    const auto chunk = [&] { return time_forwards(device, forward, events); };
+    point.end_to_end->latency = sample(watched(chunk, roofs), options, [] { return false; }).timing;
     point.conditions = conditions.stop();
 }
 
@@ -129,14 +130,17 @@ KnownResult KnownSteps::measure(const std::vector<KnownStep>& steps, const Known
     device_.synchronize();
     profiler_->watch(ranges);
     const std::unique_ptr<DeviceGraph> forward = device_.capture(enqueue_all);
-    time(point, device_, machine_state(), *forward, budget.sampler);
+    const std::unique_ptr<RoofWatch> roofs =
+        make_roof_watch(device_, machine_state(), Roofs(roofs_, name(device_.kind())), Precision::fp32, budget.sampler);
+    time(point, device_, machine_state(), *forward, budget.sampler, roofs.get());
     if (budget.graph_clock) read_clock(point, device_, *forward, steps);
     time_at_sizes(point, steps, budget.size_scaling_s);
     try {
         if (device_.is_gpu())
             profile_on_gpu(point, ranges, *forward, budget);
         else
-            profile_on_cpu(point, ranges, budget);
+            profile_on_cpu(point, ranges, budget, roofs.get());
+        if (roofs) point.conditions.roofs = roofs->readings();
         if (budget.theft_s > 0) run_beside_thieves(point, steps, budget.theft_s);
     } catch (const DeviceError& error) {
         known.unavailable = error.what();
@@ -206,7 +210,8 @@ void KnownSteps::profile_on_gpu(Point& point, const std::vector<WorkRange>& rang
 }
 
 /// A CPU has no records: a clock stands around each step. What it cannot count stays out; that is no failure.
-void KnownSteps::profile_on_cpu(Point& point, const std::vector<WorkRange>& ranges, const KnownBudget& budget) const {
+void KnownSteps::profile_on_cpu(Point& point, const std::vector<WorkRange>& ranges, const KnownBudget& budget,
+                                RoofWatch* roofs) const {
     using Clock = std::chrono::steady_clock;
     const auto us_since = [](Clock::time_point from) {
         return std::chrono::duration<double, std::micro>(Clock::now() - from).count();
@@ -214,7 +219,11 @@ void KnownSteps::profile_on_cpu(Point& point, const std::vector<WorkRange>& rang
     std::vector<std::vector<double>> step_us(ranges.size());
     std::vector<double> whole_ms;
     const auto start = Clock::now();
+    const auto run = [&] {
+        for (const WorkRange& range : ranges) range.enqueue();
+    };
     do {
+        if (roofs != nullptr && roofs->look()) run();
         const auto forward = Clock::now();
         for (std::size_t s = 0; s < ranges.size(); ++s) {
             const auto step = Clock::now();

@@ -11,6 +11,7 @@
 
 #include "analysis/explain/explain.h"
 #include "bench/device/device.h"
+#include "bench/measure/roof_watch.h"
 #include "bench/measure/sampler.h"
 #include "bench/profile/counters.h"
 #include "bench/profile/profiler.h"
@@ -76,7 +77,8 @@ class KnownSteps {
     void run_beside_thieves(Point& point, const std::vector<KnownStep>& steps, double seconds) const;
     void profile_on_gpu(Point& point, const std::vector<WorkRange>& ranges, DeviceGraph& forward,
                         const KnownBudget& budget) const;
-    void profile_on_cpu(Point& point, const std::vector<WorkRange>& ranges, const KnownBudget& budget) const;
+    void profile_on_cpu(Point& point, const std::vector<WorkRange>& ranges, const KnownBudget& budget,
+                        RoofWatch* roofs) const;
 
     Device& device_;
     std::unique_ptr<Profiler> profiler_;

@@ -34,14 +34,17 @@ PlantedFigure planted_figure(PlantedLines lines) {
             Tolerance::of_planted, cause_tolerance};
 }
 
+std::string of_the_time(Cause cause) { return std::string(info(cause).name) + ", of the time"; }
+
+std::optional<double> share_of(const KnownResult& known, Cause cause) {
+    std::optional<double> us = sum_us(known, {cause});
+    // At the clock of the run the clock has no line.
+    if (us && cause == Cause::clock) us = known.explained.causes.steps.front().lines[cause].value;
+    return us ? std::optional(*us / known.explained.causes.steps.front().time_us) : std::nullopt;
+}
+
 PlantedFigure absent_figure(Cause cause) {
-    return {std::string(info(cause).name) + ", of the time", 0,
-            [cause](const KnownResult& known) -> std::optional<double> {
-                std::optional<double> us = sum_us(known, {cause});
-                // At the clock of the run the clock has no line.
-                if (us && cause == Cause::clock) us = known.explained.causes.steps.front().lines[cause].value;
-                return us ? std::optional(*us / known.explained.causes.steps.front().time_us) : std::nullopt;
-            },
+    return {of_the_time(cause), 0, [cause](const KnownResult& known) { return share_of(known, cause); },
             Tolerance::of_whole};
 }
 
@@ -57,6 +60,15 @@ std::vector<PlantedFigure> cause_figures(const std::vector<PlantedLines>& lines)
     for (const PlantedLines& one : lines) figures.push_back(planted_figure(one));
     for (std::size_t i = 0; i < cause_count; ++i)
         if (!is_planted(cause_at(i))) figures.push_back(absent_figure(cause_at(i)));
+    return figures;
+}
+
+std::vector<PlantedFigure> figures_of_one_cause(Cause cause) {
+    std::vector<PlantedFigure> figures{{of_the_time(cause), 1,
+                                        [cause](const KnownResult& known) { return share_of(known, cause); },
+                                        Tolerance::of_planted, cause_tolerance}};
+    for (std::size_t i = 0; i < cause_count; ++i)
+        if (cause_at(i) != cause) figures.push_back(absent_figure(cause_at(i)));
     return figures;
 }
 

@@ -22,4 +22,7 @@ struct PlantedLines {
 /// every other line, of which nothing was planted, within figure_tolerance of the step's time.
 std::vector<PlantedFigure> cause_figures(const std::vector<PlantedLines>& lines);
 
+/// The same where the step is nothing but `cause`, however long it takes: its memory is shared with other programs.
+std::vector<PlantedFigure> figures_of_one_cause(Cause cause);
+
 }  // namespace kbench

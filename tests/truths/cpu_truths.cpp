@@ -193,12 +193,11 @@ Planted cpu_stream_causes(const Planter& at, const Drawn& drawn) {
             cpu::on_threads(threads, [&](int thread) { streams->triad(thread, 3); });
     };
     Planted planted;
-    const double us = at.ms([=] { at_size(1); }) * 1e3;
-    planted.what = fmt::format("triad of {:.2f} GB, {:.0f} us", streams->read_bytes() * 1e-9, us);
+    planted.what = fmt::format("triad of {:.2f} GB", streams->read_bytes() * 1e-9);
     KnownStep& step = planted.steps.emplace_back(KnownStep{"stream", 0, streams->read_bytes(), [=] { at_size(1); }});
     step.at_size = at_size;
     step.axis = "passes";
-    planted.figures = cause_figures({{"useful work, us", {Cause::useful}, us}});
+    planted.figures = figures_of_one_cause(Cause::useful);
     planted.budget = at.budget();
     planted.budget.size_scaling_s = 0.5;
     return planted;

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +11,10 @@
 #include <vector>
 
 #include "analysis/facts/point_facts.h"
+#include "analysis/machine/ceiling_kinds.h"
 #include "analysis/machine/cpu_share.h"
 #include "analysis/report/sections/sections.h"
+#include "kbench/statistics.h"
 #include "models/base/format.h"
 #include "models/base/lists.h"
 
@@ -141,6 +144,21 @@ std::string graph_clock_text(const Point& point) {
         clock.graphs, significant(clock.cost_us, 2));
 }
 
+/// What other programs left of each roof between the samples.
+std::string roof_readings_text(const Conditions& conditions) {
+    std::vector<std::string> parts;
+    for (const RoofReadings& readings : conditions.roofs) {
+        if (readings.values.empty()) continue;
+        const auto kind = std::ranges::find(ceiling_kinds(), readings.ceiling, &CeilingKind::name);
+        if (kind == ceiling_kinds().end()) continue;
+        const Summary summary = summarise(readings.values);
+        parts.push_back(fmt::format("{} {} {} ({} to {}, {} readings)", kind->name, significant(summary.median, 3),
+                                    kind->unit, significant(summary.min, 3), significant(summary.max, 3),
+                                    readings.values.size()));
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 }  // namespace
 
 Section conditions_section(const SectionContext& context) {
@@ -163,12 +181,14 @@ Section conditions_section(const SectionContext& context) {
         facts.facts.push_back(std::move(one));
     }
     const std::string reasons = throttling_text(conditions);
+    const std::string roofs = roof_readings_text(conditions);
     const std::string cpu_share = conditions.cpu_share ? cpu_share_text(*conditions.cpu_share) : "";
     if (depth == Depth::full) {
         section.add(std::move(rows));
         section.add(Paragraph{
             fmt::format("Throttling: {}; {} throttled samples were repeated.", reasons, conditions.throttled_samples)});
         if (!cpu_share.empty()) section.add(Paragraph{fmt::format("CPU time not got: {}.", cpu_share)});
+        if (!roofs.empty()) section.add(Paragraph{fmt::format("Roofs between the samples: {}.", roofs)});
         if (point.graph_clock) section.add(Paragraph{graph_clock_text(point)});
         section.add(Paragraph{clock_of_blocks(conditions, gpu ? "NVML's mean SM clock" : "the clock")});
         section.add(reading_curves(conditions, gpu));
@@ -179,6 +199,7 @@ Section conditions_section(const SectionContext& context) {
     std::ranges::move(energy_facts(point), std::back_inserter(facts.facts));
     facts.facts.push_back({"throttling", reasons, ""});
     if (!cpu_share.empty()) facts.facts.push_back({"CPU time not got", cpu_share, ""});
+    if (!roofs.empty()) facts.facts.push_back({"roofs between the samples", roofs, ""});
     if (conditions.throttled_samples > 0)
         facts.facts.push_back({std::to_string(conditions.throttled_samples), "throttled samples repeated", ""});
     facts.facts.push_back(fact("energy while sampling", conditions.energy_j, format_joules));

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/explain/roof_breach.h"
 #include "tests/analysis/explain/known_points.h"
 
 namespace kbench {
@@ -337,6 +338,34 @@ TEST(Explanation, IsOfSharesHoweverShortTheStepsAre) {
     ASSERT_EQ(found.time_steps.size(), 1);
     EXPECT_NEAR(found.time_steps[0].together_share(), expected.time_steps[0].together_share(), 1e-9);
     EXPECT_EQ(roofs_of_one(found.time_steps[0]).empty(), roofs_of_one(expected.time_steps[0]).empty());
+}
+
+/// A step at 60 % of the DRAM bandwidth that the machine had an hour before.
+Result disturbed(std::vector<double> readings) {
+    Result result = known::result_of({{.us = 1000, .kernels = 0, .dram = 0.6}}, known::cpu_roofs());
+    for (const char* name : {"cpu_dram_read", "cpu_dram_triad"})
+        result.points[0].conditions.roofs.push_back({name, readings});
+    return result;
+}
+
+TEST(Explain, AStepIsComparedWithTheRoofThatOtherProgramsLeft) {
+    EXPECT_NE(explain(disturbed({}), disturbed({}).points[0]).verdicts.model.bound, Bound::bandwidth);
+    const Result shared = disturbed({580, 600, 610, 620, 640});
+    const Explanation explanation = explain(shared, shared.points[0]);
+    EXPECT_EQ(explanation.verdicts.model.bound, Bound::bandwidth);
+    EXPECT_NEAR(explanation.roof_times[0].at(Level::dram)->us, 1000 * 600 / 610.0, 1e-6);
+    const Result alone = disturbed({990, 1000, 1000, 1010});
+    EXPECT_NE(explain(alone, alone.points[0]).verdicts.model.bound, Bound::bandwidth);
+}
+
+TEST(Explain, ReadingsThatTheStepsExceedAreNoRoof) {
+    const Result slower = disturbed({300, 310, 320, 330});
+    const Explanation explanation = explain(slower, slower.points[0]);
+    EXPECT_NEAR(explanation.roof_times[0].at(Level::dram)->us, 600, 1e-6) << "the machine's";
+    EXPECT_THAT(explanation.impossible, testing::IsEmpty());
+    EXPECT_FALSE(worst_breach(explanation));
+    const Result spread = disturbed({500, 510, 520, 700});  // above their median, below the fastest
+    EXPECT_NEAR(explain(spread, spread.points[0]).roof_times[0].at(Level::dram)->us, 1000 * 600 / 515.0, 1e-6);
 }
 
 }  // namespace

@@ -128,6 +128,23 @@ TEST(Roofs, SkipWhatCouldNotBeMeasured) {
     EXPECT_EQ(Roofs(result).value("avx512_fp32"), std::nullopt);
 }
 
+TEST(Roofs, ReadBetweenTheSamplesAreTheirMedian) {
+    Result result;
+    result.ceilings.ceilings = {ceiling("cpu_dram_read", 100), ceiling("cpu_dram_triad", 90), ceiling("avx2_fp32", 2)};
+    const Roofs machine(result, "cpu");
+    Conditions conditions;
+    conditions.roofs = {{"cpu_dram_read", {50, 20, 60, 54, 56}}, {"avx2_fp32", {1, 1}}, {"of no machine", {7, 7, 7}}};
+    const Roofs during = machine.during(conditions);
+    EXPECT_EQ(named(during.bandwidth(Level::dram)), "cpu_dram_triad") << "which was not read";
+    const Roof read = during.roof("cpu_dram_read").value();
+    EXPECT_EQ(read.per_s, 54e9);
+    EXPECT_EQ(read.low_per_s, 50e9) << "the lower quartile";
+    EXPECT_EQ(read.high_per_s, 60e9) << "the fastest";
+    EXPECT_EQ(during.value("avx2_fp32"), 2) << "two readings are too few";
+    EXPECT_EQ(machine.value("cpu_dram_read"), 100);
+    EXPECT_EQ(machine.during({}).value("cpu_dram_read"), 100);
+}
+
 TEST(Roofs, OfAResultWithoutPointsAreOfTheBackendThatIsNamed) {
     Result result;
     result.ceilings.ceilings = {ceiling("cpu_dram_read", 100), ceiling("dram_copy", 2000)};
