@@ -96,7 +96,7 @@ std::string machine_text(const SectionContext& context) {
                         of(*mhz, on_gpu ? gpu->max_sm_clock_mhz.value : std::nullopt, "MHz"));
     if (conditions.power_w.value)
         parts.push_back(of(*conditions.power_w.value, on_gpu ? gpu->power_limit_w.value : std::nullopt, "W"));
-    parts.push_back(on_gpu && is_at_power_limit(conditions) ? std::string("held back by the power limit")
+    parts.push_back(on_gpu && is_at_power_limit(conditions) ? std::string("at the power limit")
                                                             : "throttling: " + throttling_text(conditions));
     if (conditions.cpu_share) parts.push_back("CPU time not got: " + cpu_share_text(*conditions.cpu_share));
     return joined(parts, ", ");
@@ -171,6 +171,28 @@ Rows where_the_time_goes(const SectionContext& context) {
     return rows;
 }
 
+/// Layers are named up to half of a line, and so many at most.
+constexpr double named_share = 0.5;
+constexpr std::size_t most_named_layers = 2;
+
+/// "; most in h.*.mlp.c_fc and h.*.attn": the layers with the longest parts of the line. Empty where
+/// as many do not have half of it, or where one layer is all there is.
+std::string most_in(const Causes& causes, Cause cause) {
+    std::vector<const CauseGroup*> layers;
+    for (const CauseGroup& layer : causes.by_layer) layers.push_back(&layer);
+    if (layers.size() < 2) return "";
+    const auto us_of = [cause](const CauseGroup* layer) { return layer->lines[cause].value; };
+    std::ranges::stable_sort(layers, std::greater{}, us_of);
+    std::vector<std::string> named;
+    double named_us = 0;
+    for (std::size_t i = 0; i < most_named_layers && named_us < named_share * causes.whole.lines[cause].value; ++i) {
+        named_us += us_of(layers[i]);
+        named.push_back(layers[i]->name);
+    }
+    if (named_us < named_share * causes.whole.lines[cause].value) return "";
+    return fmt::format("; most in {}", fmt::join(named, " and "));
+}
+
 /// The changes that give most back. Without fits none: two of the largest causes are not known then.
 Bullets largest_changes(const Explanation& explanation) {
     if (!explanation.causes.has_fits) return {};
@@ -185,7 +207,8 @@ Bullets largest_changes(const Explanation& explanation) {
         if (cause_at(i) == Cause::useful || cause_at(i) == Cause::unexplained || change.empty()) continue;
         const double us = whole.lines.us[i].value;
         if (us < noteworthy_change * whole.time_us) continue;
-        changes.push_back({us, fmt::format("{} of {}: {}", time_text(us), info(cause_at(i)).name, change)});
+        changes.push_back({us, fmt::format("{} of {}: {}{}", time_text(us), info(cause_at(i)).name, change,
+                                           most_in(explanation.causes, cause_at(i)))});
     }
     std::ranges::stable_sort(changes, std::greater{}, &Change::us);
     if (changes.size() > most_changes) changes.resize(most_changes);

@@ -311,7 +311,7 @@ TEST(Causes, EachLineNamesTheChangeThatGivesItBack) {
     point.conditions.throttle_reasons = {"sw_power_cap"};
     const CauseGroup whole = causes_of(result).whole;
     EXPECT_EQ(whole.change(Cause::useful), "a faster unit or a narrower precision");
-    EXPECT_EQ(whole.change(Cause::clock), "no power cap");
+    EXPECT_EQ(whole.change(Cause::clock), "a higher power limit, or a narrower precision");
     EXPECT_EQ(whole.change(Cause::main_loop), "other tiles or a deeper pipeline");
     EXPECT_THAT(whole.change(Cause::fixed),
                 HasSubstr("a shorter epilogue: with gelu it is 18 us longer than that of other products"));
@@ -321,7 +321,7 @@ TEST(Causes, EachLineNamesTheChangeThatGivesItBack) {
     EXPECT_EQ(whole.change(Cause::gaps), "fewer kernels, programmatic dependent launch");
     EXPECT_EQ(whole.change(Cause::unexplained), "");
     point.conditions.throttle_reasons = {};
-    EXPECT_EQ(causes_of(result).whole.change(Cause::clock), "a higher clock");
+    EXPECT_EQ(causes_of(result).whole.change(Cause::clock), "a higher clock (nvidia-smi -lgc), cooling");
     const Step copy{.us = 100, .dram = 0.7}, cached{.us = 100, .l2 = 0.7};
     EXPECT_EQ(causes_of(known::result_of({copy})).whole.change(Cause::useful), "fewer bytes (fuse, narrower types)");
     EXPECT_THAT(causes_of(known::result_of({cached})).whole.change(Cause::useful), HasSubstr("larger tiles"));

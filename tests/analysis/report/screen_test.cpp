@@ -71,7 +71,7 @@ TEST(Screen, HasTheAnswerAndWhatAReaderDecidesBy) {
                              " % of the peak measured, ",
                              " % of the datasheet's",
                              " J per sequence",
-                             "held back by the power limit",
+                             "at the power limit",
                              "verified ",
                              "Bandwidth-bound? NO: DRAM traffic (measured) takes",
                              "What binds it compute-bound (fp16_tensor):",
@@ -80,11 +80,22 @@ TEST(Screen, HasTheAnswerAndWhatAReaderDecidesBy) {
                              "#####",
                              "What would give most of it back:",
                              "of fixed time: fewer, larger kernels",
+                             "h.*.attn and h.*.mlp.c_fc",
                              "to gain, ms",
                              "theory %",
                              "h.*.mlp.c_fc",
                              "--verbose"})
         EXPECT_THAT(text, HasSubstr(part));
+}
+
+TEST(Screen, AChangeNamesTheLayersThatHaveHalfOfIt) {
+    const std::string text =
+        write_screen(committed_run("h100-2026-11-27/causes/deepspeech2-fp16-fwd-b32.json.gz"), 100);
+    EXPECT_THAT(text, HasSubstr("of main loop: other tiles or a deeper pipeline; most in rnns.*.rnn\n"));
+    Result even = committed_run("h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz");
+    int step = 0;
+    for (StepResult& one : even.points[0].steps) one.layer = fmt::format("layer{}", "abcdefgh"[step++ % 8]);
+    EXPECT_THAT(write_screen(even, 100), Not(HasSubstr("most in"))) << "no two of eight have half";
 }
 
 TEST(Screen, ASweepHasARowAPointAndNoMore) {
