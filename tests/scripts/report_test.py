@@ -575,6 +575,26 @@ class Report(unittest.TestCase):
                     if (width, theme) in ((1280, "light"), (390, "dark")):
                         b.screenshot(self.folder / f"report-{width}-{theme}.png", width)
 
+    def test_the_first_screen_has_the_answer_and_a_picture(self) -> None:
+        run = pathlib.Path(__file__).resolve().parents[2] / "results/h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz"
+        folder = pathlib.Path(self.scratch.name) / "answer"
+        subprocess.run([self.kbench, "report", run, "--format", "html", "--out", folder], check=True, capture_output=True)
+        b = self.browser
+        b.open(folder / "report.html", width=1440)
+        part = b.section("Why it takes this long")
+        self.assertIn("Bandwidth-bound? NO: DRAM traffic", part.text())
+        self.assertEqual([dt.text for dt in part.all("dt")], ["latency", "useful work", "bottleneck", "changes could give back"])
+        self.assertLessEqual(part.js("part.querySelector('.chart').getBoundingClientRect().bottom"), 900, "the picture is on the first screen")
+        self.assertEqual(part.js("part.querySelector('.chart').data.length"), 8, "causes")
+        self.assertTrue(part.js("part.querySelector('details') && !part.querySelector('details').open"), "sentences are folded")
+        self.assertEqual(b.titles()[:2], ["Why it takes this long", "In sentences"])
+        self.assertEqual(b.js("[...document.querySelectorAll('nav a')].map((a) => a.textContent)")[:3], ["Why it takes this long", "Occupancy", "Roofline"])
+        self.assertLessEqual(b.js("document.documentElement.scrollHeight"), 6 * 900, "six screens")
+        b.resize(390, 844)
+        b.wait("[...document.querySelectorAll('.main-svg')].every((s) => s.clientWidth <= 390)")
+        self.assertLess(part.js("part.querySelector('dl').getBoundingClientRect().bottom"), 844, "answer and figures on a phone's first screen")
+        self.assertEqual(b.errors(), [])
+
     def test_prints_on_white_paper_and_comes_back(self) -> None:
         b = self.open(theme="dark")
         pdf = base64.b64decode(b.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27, "paperHeight": 11.69})["data"])

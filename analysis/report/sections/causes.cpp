@@ -73,24 +73,9 @@ Rows cause_columns(std::string_view what, const std::vector<CauseGroup>& groups,
 
 /// The whole and each op kind, as sums of causes.
 Chart cause_chart(const Causes& causes) {
-    BarChart bars{"ms", {}, {}, true};
     std::vector<const CauseGroup*> groups{&causes.whole};
     for (const CauseGroup& group : causes.by_op) groups.push_back(&group);
-    for (const CauseGroup* group : groups) bars.labels.push_back(group->name);
-    for (std::size_t i = 0; i < cause_count; ++i) {
-        if (std::ranges::all_of(groups, [i](const CauseGroup* group) { return is_nothing(group->lines.us[i]); }))
-            continue;
-        const CauseInfo& cause = info(cause_at(i));
-        ChartSeries& series = bars.series.emplace_back(ChartSeries{std::string(cause.name)});
-        series.is_faint = cause_at(i) == Cause::unexplained;
-        for (const CauseGroup* group : groups) {
-            const double us = group->lines.us[i].value;
-            const std::string change = group->change(cause_at(i));
-            series.add(us * 1e-3, fmt::format("{}: {} {}\n{}{}", group->name, cause.name, time_text(us), cause.what,
-                                              change.empty() ? "" : "\n" + change));
-        }
-    }
-    return {"Time by cause, ms", "Each line is measured by itself; what is left is not explained.", std::move(bars)};
+    return {"Time by cause, ms", "Each line is measured by itself; what is left is not explained.", cause_bars(groups)};
 }
 
 /// Whether it may be called an explanation, and what it lacks.
@@ -108,6 +93,25 @@ Paragraph verdict_on(const CauseGroup& whole) {
 }
 
 }  // namespace
+
+BarChart cause_bars(const std::vector<const CauseGroup*>& groups) {
+    BarChart bars{"ms", {}, {}, true};
+    for (const CauseGroup* group : groups) bars.labels.push_back(group->name);
+    for (std::size_t i = 0; i < cause_count; ++i) {
+        if (std::ranges::all_of(groups, [i](const CauseGroup* group) { return is_nothing(group->lines.us[i]); }))
+            continue;
+        const CauseInfo& cause = info(cause_at(i));
+        ChartSeries& series = bars.series.emplace_back(ChartSeries{std::string(cause.name)});
+        series.is_faint = cause_at(i) == Cause::unexplained;
+        for (const CauseGroup* group : groups) {
+            const double us = group->lines.us[i].value;
+            const std::string change = group->change(cause_at(i));
+            series.add(us * 1e-3, fmt::format("{}: {} {}\n{}{}", group->name, cause.name, time_text(us), cause.what,
+                                              change.empty() ? "" : "\n" + change));
+        }
+    }
+    return bars;
+}
 
 Section causes_section(const SectionContext& context) {
     const Causes& causes = context.explanation().causes;

@@ -15,51 +15,54 @@
 namespace kbench {
 
 // Every section: NAME_section() stands in NAME.cpp.
-#define KBENCH_SECTIONS(ROW)                  \
-    ROW(device, Of::result, In::screen)       \
-    ROW(environment, Of::result, In::summary) \
-    ROW(study, Of::result, In::both)          \
-    ROW(points, Of::result, In::screen)       \
-    ROW(screen, Of::point, In::screen)        \
-    ROW(series, Of::result, In::screen)       \
-    ROW(warnings, Of::result, In::screen)     \
-    ROW(more, Of::result, In::screen)         \
-    ROW(sweep, Of::result, In::full)          \
-    ROW(points, Of::result, In::full)         \
-    ROW(series, Of::result, In::full)         \
-    ROW(figures, Of::point, In::summary)      \
-    ROW(conditions, Of::point, In::summary)   \
-    ROW(checks, Of::point, In::summary)       \
-    ROW(answer, Of::point, In::both)          \
-    ROW(causes, Of::point, In::both)          \
-    ROW(figures, Of::point, In::full)         \
-    ROW(checks, Of::point, In::full)          \
-    ROW(ops, Of::point, In::summary)          \
-    ROW(layers, Of::point, In::summary)       \
-    ROW(directions, Of::point, In::both)      \
-    ROW(roofline, Of::point, In::full)        \
-    ROW(time_breakdown, Of::point, In::full)  \
-    ROW(roof_times, Of::point, In::full)      \
-    ROW(serial_chains, Of::point, In::full)   \
-    ROW(cycles, Of::point, In::full)          \
-    ROW(cross_checks, Of::point, In::full)    \
-    ROW(marginal, Of::point, In::full)        \
-    ROW(elasticity, Of::point, In::full)      \
-    ROW(theft, Of::point, In::full)           \
-    ROW(attribution, Of::point, In::full)     \
-    ROW(heat, Of::point, In::full)            \
-    ROW(timeline, Of::point, In::full)        \
-    ROW(verdicts, Of::point, In::full)        \
-    ROW(hardware, Of::point, In::both)        \
-    ROW(memory, Of::point, In::full)          \
-    ROW(conditions, Of::point, In::full)      \
-    ROW(steps, Of::point, In::full)           \
-    ROW(points, Of::result, In::summary)      \
-    ROW(series, Of::result, In::summary)      \
-    ROW(warnings, Of::result, In::both)       \
-    ROW(ceilings, Of::result, In::full)       \
-    ROW(environment, Of::result, In::full)    \
-    ROW(method, Of::result, In::full)         \
+#define KBENCH_SECTIONS(ROW)                   \
+    ROW(device, Of::result, In::screen)        \
+    ROW(environment, Of::result, In::summary)  \
+    ROW(study, Of::result, In::both)           \
+    ROW(points, Of::result, In::screen)        \
+    ROW(screen, Of::point, In::screen)         \
+    ROW(series, Of::result, In::screen)        \
+    ROW(warnings, Of::result, In::screen)      \
+    ROW(more, Of::result, In::screen)          \
+    ROW(sweep, Of::result, In::full)           \
+    ROW(points, Of::result, In::full)          \
+    ROW(series, Of::result, In::full)          \
+    ROW(figures, Of::point, In::summary)       \
+    ROW(conditions, Of::point, In::summary)    \
+    ROW(checks, Of::point, In::summary)        \
+    ROW(answer, Of::point, In::both)           \
+    ROW(causes, Of::point, In::summary)        \
+    ROW(hardware, Of::point, In::full)         \
+    ROW(roofline, Of::point, In::full)         \
+    ROW(heat, Of::point, In::full)             \
+    ROW(timeline, Of::point, In::full)         \
+    ROW(directions, Of::point, In::full)       \
+    ROW(ops, Of::point, In::summary)           \
+    ROW(layers, Of::point, In::summary)        \
+    ROW(directions, Of::point, In::summary)    \
+    ROW(hardware, Of::point, In::summary)      \
+    ROW(causes, Of::point, In::folded)         \
+    ROW(figures, Of::point, In::folded)        \
+    ROW(checks, Of::point, In::folded)         \
+    ROW(time_breakdown, Of::point, In::folded) \
+    ROW(roof_times, Of::point, In::folded)     \
+    ROW(serial_chains, Of::point, In::folded)  \
+    ROW(cycles, Of::point, In::folded)         \
+    ROW(cross_checks, Of::point, In::folded)   \
+    ROW(marginal, Of::point, In::folded)       \
+    ROW(elasticity, Of::point, In::folded)     \
+    ROW(theft, Of::point, In::folded)          \
+    ROW(attribution, Of::point, In::folded)    \
+    ROW(verdicts, Of::point, In::folded)       \
+    ROW(memory, Of::point, In::folded)         \
+    ROW(conditions, Of::point, In::folded)     \
+    ROW(steps, Of::point, In::full)            \
+    ROW(points, Of::result, In::summary)       \
+    ROW(series, Of::result, In::summary)       \
+    ROW(warnings, Of::result, In::both)        \
+    ROW(ceilings, Of::result, In::full)        \
+    ROW(environment, Of::result, In::full)     \
+    ROW(method, Of::result, In::full)          \
     ROW(closing, Of::result, In::both)
 
 #define KBENCH_DECLARE(name, of, in) Section name##_section(const SectionContext& context);
@@ -85,7 +88,7 @@ bool stands_in(const SectionKind& kind, Depth depth) {
         case Depth::summary: return kind.in == In::both || kind.in == In::summary;
         case Depth::full: break;
     }
-    return kind.in == In::both || kind.in == In::full;
+    return kind.in == In::both || kind.in == In::full || kind.in == In::folded;
 }
 
 /// What was not measured has its reason, and in a summary what was checked before.
@@ -106,6 +109,7 @@ Section point_section(const SectionContext& context, std::span<const SectionKind
         if (kind.of != Of::point || !stands_in(kind, context.depth)) continue;
         Section made = kind.make(context);
         if (!made.title.empty()) {
+            made.is_folded = made.is_folded || kind.in == In::folded;
             section.add(std::move(made));
             continue;
         }

@@ -13,6 +13,7 @@ Section method_section(const SectionContext&) {
          Paragraph{
              "In full, with the limits of each figure: docs/method.md; fields of the result: docs/schema.md; columns of the table: docs/table.md."}}};
     section.is_only_on_page = true;
+    section.is_folded = true;
     return section;
 }
 

@@ -116,13 +116,8 @@ Facts figures_of(const SectionContext& context) {
     return facts;
 }
 
-/// What binds it, or why that is not said.
-void add_answer_to(Section& section, const Explanation& explanation) {
-    if (!explanation.concludes() || !explanation.breakdown.unavailable.empty()) {
-        for (const std::string& sentence : explanation.answer) section.add(Paragraph{sentence, Tone::lead});
-        return;
-    }
-    for (const std::string& sentence : explanation.contradictions) section.add(Paragraph{sentence, Tone::lead});
+/// Whether it is bandwidth, what it is, and what to measure where that cannot be told.
+Facts answer_facts(const Explanation& explanation) {
     const BandwidthBound memory = bandwidth_bound(explanation);
     std::string answer{name(memory.answer)};
     std::ranges::transform(answer, answer.begin(), [](char c) { return 'a' <= c && c <= 'z' ? c - 'a' + 'A' : c; });
@@ -133,7 +128,17 @@ void add_answer_to(Section& section, const Explanation& explanation) {
     if (const std::string next = next_experiment(explanation);
         !next.empty() && explanation.verdicts.model.bound == Bound::not_identifiable)
         facts.facts.push_back({"Measure next", next, ""});
-    section.add(std::move(facts));
+    return facts;
+}
+
+/// What binds it, or why that is not said.
+void add_answer_to(Section& section, const Explanation& explanation) {
+    if (!explanation.concludes() || !explanation.breakdown.unavailable.empty()) {
+        for (const std::string& sentence : explanation.answer) section.add(Paragraph{sentence, Tone::lead});
+        return;
+    }
+    for (const std::string& sentence : explanation.contradictions) section.add(Paragraph{sentence, Tone::lead});
+    section.add(answer_facts(explanation));
 }
 
 std::string bar(double share) {
@@ -277,7 +282,73 @@ Section layers_of(const SectionContext& context) {
     return {"", {std::move(rows)}};
 }
 
+/// Latency, share of peak, what binds it and what changes could give back, each a card.
+Facts key_facts(const SectionContext& context) {
+    const Point& point = context.point();
+    const Explanation& explanation = context.explanation();
+    const Summary& ms = point.end_to_end->latency.summary_ms;
+    Facts facts{{}, "", "figure"};
+    const std::string latency = latency_line(point);
+    const std::size_t value_ends = latency.find(" median");
+    facts.facts.push_back(
+        {"latency", latency.substr(0, value_ends),
+         fmt::format("measured: median of {}{}", ms.n, latency.substr(value_ends + sizeof("median")))});
+    if (const std::string peak = share_of_peak_text(context); !peak.empty()) {
+        const std::size_t ends = peak.find(": ");
+        facts.facts.push_back({"useful work", peak.substr(0, ends),
+                               "derived: " + (ends == peak.npos ? "no peak is known" : peak.substr(ends + 2))});
+    }
+    if (!explanation.concludes()) return facts;
+    const Verdict& verdict = explanation.verdicts.model;
+    if (!verdict.subject.empty())
+        facts.facts.push_back({"bottleneck", std::string(name(verdict.bound)), "derived: " + reason_text(verdict)});
+    const CauseGroup& whole = explanation.causes.whole;
+    if (explanation.causes.has_fits && whole.time_us > 0) {
+        const double us = recoverable_us(whole);
+        facts.facts.push_back(
+            {"changes could give back", fmt::format("at most {}", time_text(us)),
+             fmt::format("derived: {} of the time, beyond useful work", percent(us / whole.time_us))});
+    }
+    return facts;
+}
+
+/// The whole and its slowest layers, each as a sum of causes.
+Chart layers_by_cause(const Causes& causes) {
+    std::vector<const CauseGroup*> groups{&causes.whole};
+    for (const CauseGroup& layer : causes.by_layer)
+        if (groups.size() <= screen_layers) groups.push_back(&layer);
+    return {"Time by layer and cause, ms",
+            causes.by_layer.size() > screen_layers
+                ? fmt::format("The slowest {} of {} layers; * is every block.", screen_layers, causes.by_layer.size())
+                : "* is every block.",
+            cause_bars(groups)};
+}
+
 }  // namespace
+
+Section first_screen_section(const SectionContext& context) {
+    const Explanation& explanation = context.explanation();
+    Section section{"Why it takes this long"};
+    Section sentences{"In sentences"};
+    sentences.is_folded = true;
+    for (const std::string& sentence : explanation.answer) sentences.add(Paragraph{sentence});
+    if (!context.point().end_to_end || !explanation.concludes() || !explanation.breakdown.unavailable.empty()) {
+        for (const std::string& sentence : explanation.answer) section.add(Paragraph{sentence, Tone::lead});
+        return section;
+    }
+    for (const std::string& sentence : explanation.contradictions) section.add(Paragraph{sentence, Tone::lead});
+    for (const Fact& fact : answer_facts(explanation).facts)
+        section.add(Paragraph{
+            fmt::format("{} {}.", fact.label.ends_with('?') ? fact.label : fact.label + ":", fact.value), Tone::lead});
+    section.add(key_facts(context));
+    if (Bullets changes = largest_changes(explanation); !changes.items.empty()) {
+        section.add(Paragraph{"What would give most of it back, at most:"});
+        section.add(std::move(changes));
+    }
+    if (explanation.causes.has_fits) section.add(layers_by_cause(explanation.causes));
+    section.add(std::move(sentences));
+    return section;
+}
 
 Section more_section(const SectionContext& context) {
     const auto is_done = [](const Point& point) { return point.status == PointStatus::done; };

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/explain/causes.h"
 #include "analysis/explain/directions.h"
 #include "analysis/explain/explain.h"
 #include "analysis/report/document.h"
@@ -31,8 +32,9 @@ struct SectionContext {
 
 /// What a section tells of. Those of points stand together, in a section of each point.
 enum class Of { result, point };
-/// The documents that have it: the whole report, the summary for a terminal, both of them, or the one screen.
-enum class In { full, summary, both, screen };
+/// The documents that have it: the whole report, where a page may fold it; the summary for a terminal; both of them; or
+/// the one screen.
+enum class In { full, folded, summary, both, screen };
 
 struct SectionKind {
     std::string_view name;
@@ -87,6 +89,11 @@ Fact fact(std::string_view label, const Quantity& quantity, const Format& format
 bool has_wrong_step(const Verification& verification);
 /// How many steps were held against the reference, and how far off they are: on a screen without the details.
 std::string verified_text(const Verification& verification, Depth depth);
+/// A stacked bar for each group, in milliseconds.
+BarChart cause_bars(const std::vector<const CauseGroup*>& groups);
+/// What a page shows first of a point: whether it is bandwidth, what it is, four figures, what would change it, and the
+/// time of the slowest layers by cause.
+Section first_screen_section(const SectionContext& context);
 /// Energy of a point that was timed.
 std::vector<Fact> energy_facts(const Point& point);
 /// With that many decimals.
