@@ -147,51 +147,6 @@ std::string serial_chain_sentence(const TimeBreakdown& breakdown, const std::vec
     return text + ".";
 }
 
-/// Whether most of the time is time steps': each waits for the one before it, whatever else there is to run.
-bool is_mostly_serial(const TimeBreakdown& breakdown, const std::vector<SerialChain>& groups) {
-    const std::optional<SerialChain> all = together(groups);
-    return all && all->time_us > 0.5 * breakdown.end_to_end_us;
-}
-
-/// What would shorten it.
-std::string change_text(const Explanation& explanation) {
-    const Verdict& verdict = explanation.verdicts.model;
-    const bool on_gpu = explanation.facts.point->backend() == "cuda";
-    switch (verdict.bound) {
-        case Bound::bandwidth:
-            return "more bandwidth at that level, fewer bytes (fusing, narrower types) or a larger cache would shorten it";
-        case Bound::compute:
-            if (is_unit(verdict.level))
-                return "fewer instructions of that kind for the same work would shorten it, more memory bandwidth would not";
-            return fmt::format(
-                "a faster unit (a narrower precision{}, {}) would shorten it, more memory bandwidth would not",
-                explanation.interventions.model.sms == Influence::none ? ""
-                : on_gpu                                               ? ", more SMs"
-                                                                       : ", more cores",
-                on_gpu ? "a higher power limit" : "a higher clock");
-        case Bound::latency:
-            if (verdict.level == fixed_time_level)
-                return "fewer, larger kernels (fusing, a larger batch) or shorter epilogues would shorten it, more bandwidth or more FLOP/s would not";
-            if (verdict.level == time_steps_level)
-                return "neither more bandwidth nor more FLOP/s would shorten it much, and more sequences at once would take little longer; quicker exchanges between time steps, or fewer of them, would shorten it";
-            return "neither more bandwidth nor more FLOP/s would shorten it much; more work in flight would";
-        case Bound::launch:
-            return "fewer and longer kernels (fusing, a larger batch) would shorten it, other hardware hardly";
-        case Bound::occupancy:
-            if (verdict.level == last_wave_level)
-                return "tiles that fill the last wave (persistent or stream-k tiles, a larger batch) would shorten it";
-            if (is_mostly_serial(explanation.breakdown, explanation.time_steps))
-                return "these figures do not tell whether less work in a time step or a quicker exchange between them would shorten it, as the two overlap";
-            return "more blocks or more warps an SM (other tiles, a larger batch) would shorten it before other hardware does";
-        case Bound::not_identifiable: break;
-    }
-    const std::string next = next_experiment(explanation);
-    return is_beyond_telling(verdict)
-               ? next.empty() ? std::string("what would shorten it most is the first of these that gives way")
-                              : fmt::format("the next experiment is {}", next)
-               : "with no single bottleneck, no one change of the machine shortens it in proportion";
-}
-
 /// " (waiting for long_scoreboard in 27 %, for barrier in 8 to 12 %)": what warps waited for, where that was sampled or
 /// counted.
 std::string waits_text(const CycleGroup& all) {
@@ -214,7 +169,7 @@ std::string third_sentence(const Explanation& explanation) {
     const CycleAccounts& cycles = explanation.cycles;
     if (!breakdown.roofs_unavailable.empty())
         return "What would shorten it is unknown, too; measured ceilings (kbench ceilings) would tell.";
-    std::string change = change_text(explanation);
+    std::string change = what_would_help(explanation);
     if (!cycles.unavailable.empty()) {
         change.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(change.front())));
         return change + ".";
@@ -300,6 +255,7 @@ Explanation explain(const Result& result, const Point& point) { return explain(r
 Explanation explain(const Result& result, const Point& point, const Roofs& roofs) {
     if (point.conditions.roofs.empty()) return explain_by(roofs, result, point);
     Explanation explanation = explain_by(roofs.during(point.conditions), result, point);
+    explanation.is_by_roofs_between_samples = true;
     // Readings that the point contradicts were disturbed.
     const bool is_contradicted = worst_breach(explanation) || !explanation.impossible.empty();
     return is_contradicted ? explain_by(roofs, result, point) : explanation;

@@ -23,7 +23,8 @@ namespace kbench {
 
 struct Explanation {
     PointFacts facts;
-    std::vector<StepRoofTimes> roof_times;  ///< one a step; none where the point was not timed
+    bool is_by_roofs_between_samples = false;  ///< facts.roofs are Roofs::during(); else the machine's
+    std::vector<StepRoofTimes> roof_times;     ///< one a step; none where the point was not timed
     TimeBreakdown breakdown;
     Causes causes;
     CycleAccounts cycles;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/explain/serial_chain.h"
+#include "analysis/explain/units.h"
 #include "analysis/explain/verdict_rules.h"
 #include "models/base/format.h"
 #include "models/base/lists.h"
@@ -70,8 +72,8 @@ std::string taken_text(const BandwidthElasticity& theft) {
     if (!theft.model || theft.model->dram.effects.empty()) return "";
     const TheftEffect& most = theft.model->dram.effects.back();
     const double grew = most.ratio.value - 1;
-    return fmt::format("with {} less bandwidth it takes {:.1f} % {} on {} {}", percent(most.share),
-                       100 * std::abs(grew), grew < 0 ? "less" : "more", theft.multiprocessors, name(theft.workers));
+    return fmt::format("with {} less it takes {:.1f} % {} on {} {}", percent(most.share), 100 * std::abs(grew),
+                       grew < 0 ? "less" : "more", theft.multiprocessors, name(theft.workers));
 }
 
 /// Whether time grew as DRAM's bandwidth was taken away.
@@ -98,6 +100,12 @@ std::array<double, std::size(bound_names)> time_by_bound(const Explanation& expl
     if (all_us > 0)
         for (double& part : us) part /= all_us;
     return us;
+}
+
+/// Whether most of the time is time steps': each waits for the one before it, whatever else there is to run.
+bool is_mostly_serial(const TimeBreakdown& breakdown, const std::vector<SerialChain>& groups) {
+    const std::optional<SerialChain> all = together(groups);
+    return all && all->time_us > 0.5 * breakdown.end_to_end_us;
 }
 
 }  // namespace
@@ -201,6 +209,44 @@ std::string binding_text(const Explanation& explanation) {
     if (rest.empty()) return own;
     return by_majority ? fmt::format("{}; {}", own, rest)
                        : fmt::format("{}; step by step {} {}, {}", own, name(verdict.bound), share, rest);
+}
+
+std::string what_would_help(const Explanation& explanation) {
+    const Verdict& verdict = explanation.verdicts.model;
+    const bool on_gpu = explanation.facts.point->backend() == "cuda";
+    switch (verdict.bound) {
+        case Bound::bandwidth:
+            return "more bandwidth at that level, fewer bytes (fusing, narrower types) or a larger cache would shorten it";
+        case Bound::compute:
+            if (is_unit(verdict.level))
+                return "fewer instructions of that kind for the same work would shorten it, more memory bandwidth would not";
+            return fmt::format(
+                "a faster unit (a narrower precision{}, {}) would shorten it, more memory bandwidth would not",
+                explanation.interventions.model.sms == Influence::none ? ""
+                : on_gpu                                               ? ", more SMs"
+                                                                       : ", more cores",
+                is_at_power_limit(explanation.facts.point->conditions) ? "a higher power limit" : "a higher clock");
+        case Bound::latency:
+            if (verdict.level == fixed_time_level)
+                return "fewer, larger kernels (fusing, a larger batch) or shorter epilogues would shorten it, more bandwidth or more FLOP/s would not";
+            if (verdict.level == time_steps_level)
+                return "neither more bandwidth nor more FLOP/s would shorten it much, and more sequences at once would take little longer; quicker exchanges between time steps, or fewer of them, would shorten it";
+            return "neither more bandwidth nor more FLOP/s would shorten it much; more work in flight would";
+        case Bound::launch:
+            return "fewer and longer kernels (fusing, a larger batch) would shorten it, other hardware hardly";
+        case Bound::occupancy:
+            if (verdict.level == last_wave_level)
+                return "tiles that fill the last wave (persistent or stream-k tiles, a larger batch) would shorten it";
+            if (is_mostly_serial(explanation.breakdown, explanation.time_steps))
+                return "these figures do not tell whether less work in a time step or a quicker exchange between them would shorten it, as the two overlap";
+            return "more blocks or more warps an SM (other tiles, a larger batch) would shorten it before other hardware does";
+        case Bound::not_identifiable: break;
+    }
+    const std::string next = next_experiment(explanation);
+    return is_beyond_telling(verdict)
+               ? next.empty() ? std::string("what would shorten it most is the first of these that gives way")
+                              : fmt::format("the next experiment is {}", next)
+               : "with no single bottleneck, no one change of the machine shortens it in proportion";
 }
 
 }  // namespace kbench

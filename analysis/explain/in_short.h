@@ -24,6 +24,10 @@ BandwidthBound bandwidth_bound(const Explanation& explanation);
 /// a full stop; empty where no step was judged.
 std::string binding_text(const Explanation& explanation);
 
+/// What would shorten it and what would not, other hardware too: "a faster unit (a narrower precision, more SMs, a
+/// higher power limit) would shorten it, more memory bandwidth would not".
+std::string what_would_help(const Explanation& explanation);
+
 /// "its DRAM traffic (measured) takes 19 % of the time at full bandwidth", and what follows; empty where DRAM's traffic
 /// or roof is unknown.
 std::string dram_traffic_text(const Explanation& explanation);

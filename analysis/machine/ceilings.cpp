@@ -79,9 +79,13 @@ Quantity datasheet_value(std::string_view ceiling, const MachineFile& machine) {
 
 }  // namespace
 
-std::vector<std::string> dram_ceilings_of_cpu() {
-    const Names names = bandwidth_names(Level::dram, true);
-    return {names.begin(), names.end()};
+std::vector<std::string> cpu_ceilings_of(Precision precision) {
+    std::vector<std::string> ceilings;
+    for (const Names& names :
+         {bandwidth_names(Level::dram, true), matrix_names(precision, true), plain_names(precision, true)})
+        for (const std::string_view name : names)
+            if (std::ranges::find(ceilings, name) == ceilings.end()) ceilings.emplace_back(name);
+    return ceilings;
 }
 
 void add_datasheet(CeilingRun& run, const MachineFile* machine) {
@@ -110,6 +114,7 @@ Roofs::Roofs(const Result& result, std::string_view backend) : Roofs(usable_ceil
 
 Roofs Roofs::during(const Conditions& conditions) const {
     Roofs read = *this;
+    if (!cpu_ || origin_ != Origin::measured) return read;
     for (const RoofReadings& readings : conditions.roofs) {
         const auto found = std::ranges::find(read.run_.ceilings, readings.ceiling, &Ceiling::name);
         if (found == read.run_.ceilings.end() || readings.values.size() < fewest_roof_readings) continue;

@@ -21,8 +21,8 @@ constexpr std::string_view name(Level level) { return level_names[static_cast<in
 
 struct MachineFile;
 
-/// The ceilings of a CPU's memory: what its steps have as DRAM's roof is the highest.
-std::vector<std::string> dram_ceilings_of_cpu();
+/// The ceilings of which one is the roof of a CPU's steps in `precision`: of DRAM, of products, and of everything else.
+std::vector<std::string> cpu_ceilings_of(Precision precision);
 
 /// Sets every ceiling's datasheet value to what `machine` states, estimated and with its source; the stated bandwidth
 /// of the memory stands beside reads, writes, copies and triads alike. What it does not state, and all where there is
@@ -58,7 +58,7 @@ class Roofs {
     explicit Roofs(const MachineFile& machine);
 
     /// These with what was read of them between the samples, where that was read at least fewest_roof_readings times:
-    /// the median, from the lower quartile to the fastest reading.
+    /// the median, from the lower quartile to the fastest reading. A GPU's and a datasheet's stay.
     Roofs during(const Conditions& conditions) const;
 
     /// Measured, or estimated where they are a datasheet's.

@@ -29,9 +29,10 @@ inline constexpr std::size_t most_clock_places = 15;
 std::vector<std::vector<ClockInterval>> spread_clock_intervals(std::span<const StepToClock> steps,
                                                                std::size_t most_graphs, double shortest_us);
 
-/// At its power limit a GPU's clock swings about its mean for seconds after a pause, by up to 6 % and with a period of
-/// 0.7 to 0.8 s (H100, H200: a run's first samples show it). Readings spread over one period have the mean,
-/// within 2 % where a forward takes up to 0.2 s.
+/// At its power limit a GPU's clock swings about its mean for seconds after a pause, with a period of 0.7 to 0.8 s
+/// (H100, H200: the first samples of results/h200-2026-11-23/fp16 and later runs). Readings spread over one period have
+/// the mean: of a swing by 6 % within 2.5 %, where a forward takes 0.7 ms to 0.2 s. Of shorter ones fewer launches are
+/// kept.
 inline constexpr double power_swing_s = 0.75;
 
 /// How many rounds of one plain launch and one of each of `graphs` take about `seconds`, and two at least.

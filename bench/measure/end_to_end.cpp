@@ -49,8 +49,10 @@ void sample_end_to_end(const PartContext& at, Forward& forward, RoofWatch* roofs
         };
         StarvationWatch watch(at.profiler.machine_state());
         Conditions window;
+        double looked_before_s = 0;
         const WindowCalls calls{.begin =
                                     [&] {
+                                        if (roofs != nullptr) looked_before_s = roofs->spent_s();
                                         conditions.begin_window();
                                         watch.begin();
                                     },
@@ -73,6 +75,9 @@ void sample_end_to_end(const PartContext& at, Forward& forward, RoofWatch* roofs
             const std::size_t runs = forward.runs_a_sample();
             end_to_end.runs_per_sample = static_cast<std::int64_t>(runs);
             busy_share = sampled.timed_share * measurements[i].runs_per_sample * static_cast<double>(runs);
+            // Probes of roofs keep a device busy, too.
+            if (roofs != nullptr && !sampled.ended_s.empty())
+                busy_share += (roofs->spent_s() - looked_before_s) / sampled.ended_s.back();
         }
         row.timing(end_to_end) = std::move(sampled.timing);
     }

@@ -4,10 +4,22 @@
 
 #include "analysis/explain/conclusions.h"
 #include "bench/measure/parts.h"
+#include "bench/measure/progress.h"
 #include "bench/profile/counters.h"
 #include "kbench/error.h"
 
 namespace kbench {
+namespace {
+
+/// Null where nothing would look.
+std::unique_ptr<RoofWatch> watch_roofs(const PartContext& at) {
+    if (at.device.is_gpu() || (at.wants.sample && !at.wants.steps)) return nullptr;
+    const PhaseTimer timer(at.point, "roofs");
+    return make_roof_watch(at.device, at.profiler.machine_state(), at.wants.roofs, at.point.precision(),
+                           at.options().sampler);
+}
+
+}  // namespace
 
 Measured measure(Plan& plan, Device& device, Profiler& profiler, const Wants& wants, Point& point,
                  std::vector<std::string>& warnings) {
@@ -17,8 +29,7 @@ Measured measure(Plan& plan, Device& device, Profiler& profiler, const Wants& wa
     Measured measured{prepare(at)};
     Forward& forward = *measured.forward;
     {
-        const std::unique_ptr<RoofWatch> roofs =
-            make_roof_watch(device, profiler.machine_state(), wants.roofs, point.precision(), wants.options.sampler);
+        const std::unique_ptr<RoofWatch> roofs = watch_roofs(at);
         if (wants.sample)
             wants.sample(forward);
         else

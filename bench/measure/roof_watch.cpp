@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "bench/profile/starvation.h"
@@ -30,25 +31,31 @@ double RoofWatch::steady_s() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-bool RoofWatch::look() {
+bool RoofWatch::look(const std::function<void()>& refill) {
     const double began = now_s_();
     if (has_looked_ && began < next_s_) return false;
     const std::vector<double> values = source_.read();
     for (std::size_t i = 0; i < values.size(); ++i) readings_[i].values.push_back(values[i]);
+    if (refill) refill();
     const double ended = now_s_();
     next_s_ = ended + std::max(least_apart_s, readings_apart * (ended - began));
+    spent_s_ += ended - began;
     has_looked_ = true;
     return true;
+}
+
+std::vector<RoofReadings> RoofWatch::readings() const {
+    std::vector<RoofReadings> read = readings_;
+    std::erase_if(read, [](const RoofReadings& roof) { return roof.values.empty(); });
+    return read;
 }
 
 std::unique_ptr<RoofWatch> make_roof_watch(Device& device, MachineState& machine, const Roofs& roofs,
                                            Precision precision, const SamplerOptions& sampler) {
     if (device.is_gpu() || roofs.origin() != Origin::measured || sampler.time_budget_s <= sampler.trial_budget_s)
         return nullptr;
-    std::vector<std::string> names = dram_ceilings_of_cpu();
+    std::vector<std::string> names = cpu_ceilings_of(precision);
     std::erase_if(names, [&](const std::string& name) { return !roofs.value(name); });
-    for (const std::optional<Roof>& unit : {roofs.matrix(precision), roofs.plain(precision)})
-        if (unit && std::ranges::find(names, unit->ceiling) == names.end()) names.push_back(unit->ceiling);
     if (names.empty()) return nullptr;
     const auto reader = std::make_shared<cpu::RoofReader>(names, device.free_bytes());
     return std::make_unique<RoofWatch>(RoofSource{reader->names(), [reader, &machine] {
@@ -63,8 +70,9 @@ std::unique_ptr<RoofWatch> make_roof_watch(Device& device, MachineState& machine
 std::string disturbance_warning(const Roofs& roofs, const Conditions& conditions) {
     constexpr double least_share = 0.5;
     for (const RoofReadings& readings : conditions.roofs) {
+        if (readings.values.size() < fewest_roof_readings) continue;
         const double roof = roofs.value(readings.ceiling).value_or(0), median = summarise(readings.values).median;
-        if (readings.values.size() < fewest_roof_readings || median >= least_share * roof) continue;
+        if (median >= least_share * roof) continue;
         return fmt::format(
             "between the samples {} reached {:.0f} % of its roof: other work used this host, so that these times are no "
             "evidence of what the machine can do; run again when it is idle",
@@ -75,8 +83,9 @@ std::string disturbance_warning(const Roofs& roofs, const Conditions& conditions
 
 std::function<std::vector<double>()> watched(std::function<std::vector<double>()> chunk, RoofWatch* watch) {
     if (watch == nullptr) return chunk;
-    return [chunk = std::move(chunk), watch, last_ms = 0.0]() mutable {
-        if (watch->look() && last_ms < short_forward_ms) chunk();
+    // How long it takes is not known before it ran.
+    return [chunk = std::move(chunk), watch, last_ms = std::numeric_limits<double>::infinity()]() mutable {
+        watch->look(last_ms < short_forward_ms ? [&chunk] { chunk(); } : std::function<void()>());
         std::vector<double> times = chunk();
         if (!times.empty()) last_ms = times.back();
         return times;

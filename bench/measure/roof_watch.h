@@ -26,25 +26,29 @@ class RoofWatch {
     /// `now_s` gives the time in seconds.
     explicit RoofWatch(RoofSource source, std::function<double()> now_s = steady_s);
 
-    /// Reads the roofs where it is time to: at first, and then so seldom that reading takes below a tenth. Returns
-    /// whether it did: nothing of what ran before is in the caches then.
-    bool look();
+    /// Reads the roofs where it is time to: at first, and then so seldom that this takes below a tenth of the time.
+    /// Then runs `refill`, if any, so that what ran before is in the caches again; that counts as reading. Returns
+    /// whether it did.
+    bool look(const std::function<void()>& refill = {});
 
-    /// All that was read, by roof.
-    const std::vector<RoofReadings>& readings() const { return readings_; }
+    /// How long all looks have taken.
+    double spent_s() const { return spent_s_; }
+
+    /// All that was read, by roof; none of which nothing was.
+    std::vector<RoofReadings> readings() const;
 
   private:
     static double steady_s();
 
     RoofSource source_;
     std::function<double()> now_s_;
-    double next_s_ = 0;
+    double next_s_ = 0, spent_s_ = 0;
     bool has_looked_ = false;
     std::vector<RoofReadings> readings_;
 };
 
-/// The watch of a point in `precision` on `device`: over DRAM, and the units that compute its products and everything
-/// else. Null on a GPU, without roofs, and where the time budget allows a trial alone. `machine` must outlive it.
+/// The watch of a point in `precision` on `device`, over cpu_ceilings_of. Null on a GPU, without roofs, and where the
+/// time budget allows a trial alone. `machine` must outlive it.
 std::unique_ptr<RoofWatch> make_roof_watch(Device& device, MachineState& machine, const Roofs& roofs,
                                            Precision precision, const SamplerOptions& sampler);
 
@@ -52,8 +56,7 @@ std::unique_ptr<RoofWatch> make_roof_watch(Device& device, MachineState& machine
 /// half of `roofs`. Empty where it is not.
 std::string disturbance_warning(const Roofs& roofs, const Conditions& conditions);
 
-/// A forward that takes less is run once more after a reading, untimed, so that its data are in the caches again. What
-/// takes longer moves more than they hold.
+/// A forward that takes less is run once more after a reading, untimed. What takes longer moves more than caches hold.
 inline constexpr double short_forward_ms = 100;
 
 /// `chunk` with a look before each. `watch` may be null and must outlive it.

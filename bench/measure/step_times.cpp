@@ -38,11 +38,12 @@ std::vector<StepTimes> step_runs(const PartContext& at, Forward& forward, RoofWa
     };
     const auto wanted = static_cast<std::size_t>(at.options().step_runs);
     const double headline_ms = at.point.end_to_end ? at.point.end_to_end->latency.summary_ms.median : 0;
+    const std::function<void()> refill = [&forward] { forward.step_times(); };
     watch.begin();
     const auto start = Clock::now();
     while (kept.size() < wanted) {
         at.begin("steps");
-        if (roofs != nullptr && roofs->look() && headline_ms < short_forward_ms) forward.step_times();
+        if (roofs != nullptr) roofs->look(headline_ms < short_forward_ms ? refill : std::function<void()>());
         undecided.push_back(forward.step_times());
         const bool late =
             std::chrono::duration<double>(Clock::now() - start).count() > at.options().sampler.time_budget_s;

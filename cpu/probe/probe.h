@@ -32,7 +32,7 @@ class RoofReader {
 
     /// The ceilings that are read.
     const std::vector<std::string>& names() const { return names_; }
-    /// One run of the probe of each, in its ceiling's unit. What lies in the caches is gone.
+    /// The faster of two runs of the probe of each, in its ceiling's unit. What lies in the caches is gone.
     std::vector<double> read() const;
 
   private:

@@ -223,7 +223,7 @@ void KnownSteps::profile_on_cpu(Point& point, const std::vector<WorkRange>& rang
         for (const WorkRange& range : ranges) range.enqueue();
     };
     do {
-        if (roofs != nullptr && roofs->look()) run();
+        if (roofs != nullptr) roofs->look(run);
         const auto forward = Clock::now();
         for (std::size_t s = 0; s < ranges.size(); ++s) {
             const auto step = Clock::now();

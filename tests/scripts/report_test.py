@@ -583,7 +583,7 @@ class Report(unittest.TestCase):
         b.open(folder / "report.html", width=1440)
         part = b.section("Why it takes this long")
         self.assertIn("Bandwidth-bound? NO: DRAM traffic", part.text())
-        self.assertEqual([dt.text for dt in part.all("dt")], ["latency", "useful work", "bottleneck", "changes could give back"])
+        self.assertEqual([dt.text for dt in part.all("dt")], ["latency", "FLOP/s", "bottleneck", "changes could give back"])
         self.assertLessEqual(part.js("part.querySelector('.chart').getBoundingClientRect().bottom"), 900, "the picture is on the first screen")
         self.assertEqual(part.js("part.querySelector('.chart').data.length"), 8, "causes")
         self.assertTrue(part.js("part.querySelector('details') && !part.querySelector('details').open"), "sentences are folded")

@@ -144,8 +144,8 @@ std::string graph_clock_text(const Point& point) {
         clock.graphs, significant(clock.cost_us, 2));
 }
 
-/// What other programs left of each roof between the samples.
-std::string roof_readings_text(const Conditions& conditions) {
+/// What other programs left of each roof between the samples, and whether steps were compared with it.
+std::string roof_readings_text(const Conditions& conditions, bool are_used) {
     std::vector<std::string> parts;
     for (const RoofReadings& readings : conditions.roofs) {
         if (readings.values.empty()) continue;
@@ -156,7 +156,8 @@ std::string roof_readings_text(const Conditions& conditions) {
                                     kind->unit, significant(summary.min, 3), significant(summary.max, 3),
                                     readings.values.size()));
     }
-    return fmt::format("{}", fmt::join(parts, ", "));
+    if (parts.empty()) return "";
+    return fmt::format("{}{}", fmt::join(parts, ", "), are_used ? "" : "; not used, as a step was faster");
 }
 
 }  // namespace
@@ -181,7 +182,7 @@ Section conditions_section(const SectionContext& context) {
         facts.facts.push_back(std::move(one));
     }
     const std::string reasons = throttling_text(conditions);
-    const std::string roofs = roof_readings_text(conditions);
+    const std::string roofs = roof_readings_text(conditions, context.explanation().is_by_roofs_between_samples);
     const std::string cpu_share = conditions.cpu_share ? cpu_share_text(*conditions.cpu_share) : "";
     if (depth == Depth::full) {
         section.add(std::move(rows));

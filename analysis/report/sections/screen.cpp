@@ -20,21 +20,33 @@
 namespace kbench {
 namespace {
 
-constexpr std::size_t screen_layers = 5, most_changes = 3, bar_width = 20;
+constexpr std::size_t screen_layers = 4, most_changes = 3, bar_width = 20;
+constexpr double clock_tolerance = 0.01;    ///< a clock that is read in the graph may be above the highest by this part
 constexpr double noteworthy_share = 0.01;   ///< a row of its own has this part of the time
 constexpr double noteworthy_change = 0.02;  ///< and a change gives this part back
 
 double median_us(const Point& point) { return point.end_to_end->latency.summary_ms.median * 1e3; }
 
-std::string latency_line(const Point& point) {
+/// A figure, and what is said of it: its interval, or what it is a share of.
+struct Told {
+    std::string figure, more;
+};
+
+Told told_latency(const Point& point) {
     const EndToEnd& times = *point.end_to_end;
     const Summary& ms = times.latency.summary_ms;
     const TimeUnit unit = time_unit(ms.median);
     const int decimals = decimals_for(ms.median * unit.per_ms, time_digits);
     const auto show = [&](double value) { return fixed(value * unit.per_ms, decimals); };
-    std::string text = fmt::format("{} {} median", show(ms.median), unit.name);
-    if (ms.has_interval()) text += fmt::format(", 95 % CI [{}, {}]", show(ms.ci_low), show(ms.ci_high));
-    return text + (times.converged ? "" : ", not converged");
+    std::vector<std::string> more;
+    if (ms.has_interval()) more.push_back(fmt::format("95 % CI [{}, {}]", show(ms.ci_low), show(ms.ci_high)));
+    if (!times.converged) more.push_back("not converged");
+    return {fmt::format("{} {}", show(ms.median), unit.name), joined(more, ", ")};
+}
+
+std::string latency_line(const Point& point) {
+    const Told latency = told_latency(point);
+    return fmt::format("{} median{}{}", latency.figure, latency.more.empty() ? "" : ", ", latency.more);
 }
 
 /// What comes of it in a second, and what it costs in energy.
@@ -52,19 +64,20 @@ std::string rates_line(const Point& point) {
 }
 
 /// Useful FLOP/s over the fastest unit for that precision: as measured, and as its maker states.
-std::string share_of_peak_text(const SectionContext& context) {
+Told share_of_peak(const SectionContext& context) {
     const Point& point = context.point();
     const double flop_per_s = point.cost.flops / median_us(point) * 1e6;
-    if (!(flop_per_s > 0)) return "";
+    if (!(flop_per_s > 0)) return {};
     std::vector<std::string> shares;
-    const std::optional<Roof> measured = context.explanation().facts.roofs.matrix(point.precision());
+    // The machine's own, whatever other programs left of it meanwhile.
+    const std::optional<Roof> measured = Roofs(context.result(), point.backend()).matrix(point.precision());
     if (measured && measured->origin == Origin::measured)
         shares.push_back(fmt::format("{} of the peak measured", percent(flop_per_s / measured->per_s)));
     const Environment& environment = context.result().environment;
     if (const MachineFile* machine = machine_of(environment, point.backend()))
         if (const std::optional<Roof> stated = Roofs(scaled_to(*machine, environment)).matrix(point.precision()))
             shares.push_back(fmt::format("{} of the datasheet's", percent(flop_per_s / stated->per_s)));
-    return format_flop_per_s(flop_per_s) + (shares.empty() ? "" : ": " + joined(shares, ", "));
+    return {format_flop_per_s(flop_per_s), joined(shares, ", ")};
 }
 
 /// The SMs' own clock, the mean over the steps' time; NVML's where it was not read.
@@ -91,9 +104,11 @@ std::string machine_text(const SectionContext& context) {
                     : fmt::format("{} {}", significant(value), unit);
     };
     std::vector<std::string> parts;
-    if (const std::optional<double> mhz = clock_mhz(point))
-        parts.push_back((on_gpu ? "SM clock " : "clock ") +
-                        of(*mhz, on_gpu ? gpu->max_sm_clock_mhz.value : std::nullopt, "MHz"));
+    if (std::optional<double> mhz = clock_mhz(point)) {
+        const std::optional<double> most = on_gpu ? gpu->max_sm_clock_mhz.value : std::nullopt;
+        if (most && *mhz > *most && *mhz < (1 + clock_tolerance) * *most) mhz = most;
+        parts.push_back((on_gpu ? "SM clock " : "clock ") + of(*mhz, most, "MHz"));
+    }
     if (conditions.power_w.value)
         parts.push_back(of(*conditions.power_w.value, on_gpu ? gpu->power_limit_w.value : std::nullopt, "W"));
     parts.push_back(on_gpu && is_at_power_limit(conditions) ? std::string("at the power limit")
@@ -110,7 +125,8 @@ Facts figures_of(const SectionContext& context) {
     };
     add("latency", latency_line(point));
     add("throughput", rates_line(point));
-    add("compute", share_of_peak_text(context));
+    const Told peak = share_of_peak(context);
+    add("compute", peak.more.empty() ? peak.figure : fmt::format("{}: {}", peak.figure, peak.more));
     add("machine", machine_text(context));
     add("verified", verified_text(point.verification, context.depth));
     return facts;
@@ -125,9 +141,11 @@ Facts answer_facts(const Explanation& explanation) {
     facts.facts.push_back({"Bandwidth-bound?", fmt::format("{}: {}", answer, memory.why), ""});
     if (const std::string binding = binding_text(explanation); !binding.empty())
         facts.facts.push_back({"What binds it", binding, ""});
-    if (const std::string next = next_experiment(explanation);
-        !next.empty() && explanation.verdicts.model.bound == Bound::not_identifiable)
+    const bool is_decided = explanation.verdicts.model.bound != Bound::not_identifiable;
+    if (const std::string next = next_experiment(explanation); !next.empty() && !is_decided)
         facts.facts.push_back({"Measure next", next, ""});
+    if (is_decided && explanation.breakdown.roofs_unavailable.empty())
+        facts.facts.push_back({"What would help", what_would_help(explanation), ""});
     return facts;
 }
 
@@ -286,18 +304,14 @@ Section layers_of(const SectionContext& context) {
 Facts key_facts(const SectionContext& context) {
     const Point& point = context.point();
     const Explanation& explanation = context.explanation();
-    const Summary& ms = point.end_to_end->latency.summary_ms;
     Facts facts{{}, "", "figure"};
-    const std::string latency = latency_line(point);
-    const std::size_t value_ends = latency.find(" median");
-    facts.facts.push_back(
-        {"latency", latency.substr(0, value_ends),
-         fmt::format("measured: median of {}{}", ms.n, latency.substr(value_ends + sizeof("median")))});
-    if (const std::string peak = share_of_peak_text(context); !peak.empty()) {
-        const std::size_t ends = peak.find(": ");
-        facts.facts.push_back({"useful work", peak.substr(0, ends),
-                               "derived: " + (ends == peak.npos ? "no peak is known" : peak.substr(ends + 2))});
-    }
+    const Told latency = told_latency(point), peak = share_of_peak(context);
+    facts.facts.push_back({"latency", latency.figure,
+                           fmt::format("measured: median of {}{}{}", point.end_to_end->latency.summary_ms.n,
+                                       latency.more.empty() ? "" : ", ", latency.more)});
+    if (!peak.figure.empty())
+        facts.facts.push_back(
+            {"FLOP/s", peak.figure, "derived: " + (peak.more.empty() ? "no peak is known" : peak.more)});
     if (!explanation.concludes()) return facts;
     const Verdict& verdict = explanation.verdicts.model;
     if (!verdict.subject.empty())
@@ -329,9 +343,6 @@ Chart layers_by_cause(const Causes& causes) {
 Section first_screen_section(const SectionContext& context) {
     const Explanation& explanation = context.explanation();
     Section section{"Why it takes this long"};
-    Section sentences{"In sentences"};
-    sentences.is_folded = true;
-    for (const std::string& sentence : explanation.answer) sentences.add(Paragraph{sentence});
     if (!context.point().end_to_end || !explanation.concludes() || !explanation.breakdown.unavailable.empty()) {
         for (const std::string& sentence : explanation.answer) section.add(Paragraph{sentence, Tone::lead});
         return section;
@@ -346,6 +357,9 @@ Section first_screen_section(const SectionContext& context) {
         section.add(std::move(changes));
     }
     if (explanation.causes.has_fits) section.add(layers_by_cause(explanation.causes));
+    Section sentences{"In sentences"};
+    sentences.is_folded = true;
+    for (const std::string& sentence : explanation.answer) sentences.add(Paragraph{sentence});
     section.add(std::move(sentences));
     return section;
 }

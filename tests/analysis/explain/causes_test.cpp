@@ -311,7 +311,7 @@ TEST(Causes, EachLineNamesTheChangeThatGivesItBack) {
     point.conditions.throttle_reasons = {"sw_power_cap"};
     const CauseGroup whole = causes_of(result).whole;
     EXPECT_EQ(whole.change(Cause::useful), "a faster unit or a narrower precision");
-    EXPECT_EQ(whole.change(Cause::clock), "a higher power limit, or a narrower precision");
+    EXPECT_EQ(whole.change(Cause::clock), "a higher power limit");
     EXPECT_EQ(whole.change(Cause::main_loop), "other tiles or a deeper pipeline");
     EXPECT_THAT(whole.change(Cause::fixed),
                 HasSubstr("a shorter epilogue: with gelu it is 18 us longer than that of other products"));

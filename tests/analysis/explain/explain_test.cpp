@@ -354,6 +354,7 @@ TEST(Explain, AStepIsComparedWithTheRoofThatOtherProgramsLeft) {
     const Explanation explanation = explain(shared, shared.points[0]);
     EXPECT_EQ(explanation.verdicts.model.bound, Bound::bandwidth);
     EXPECT_NEAR(explanation.roof_times[0].at(Level::dram)->us, 1000 * 600 / 610.0, 1e-6);
+    EXPECT_TRUE(explanation.is_by_roofs_between_samples);
     const Result alone = disturbed({990, 1000, 1000, 1010});
     EXPECT_NE(explain(alone, alone.points[0]).verdicts.model.bound, Bound::bandwidth);
 }
@@ -362,6 +363,7 @@ TEST(Explain, ReadingsThatTheStepsExceedAreNoRoof) {
     const Result slower = disturbed({300, 310, 320, 330});
     const Explanation explanation = explain(slower, slower.points[0]);
     EXPECT_NEAR(explanation.roof_times[0].at(Level::dram)->us, 600, 1e-6) << "the machine's";
+    EXPECT_FALSE(explanation.is_by_roofs_between_samples);
     EXPECT_THAT(explanation.impossible, testing::IsEmpty());
     EXPECT_FALSE(worst_breach(explanation));
     const Result spread = disturbed({500, 510, 520, 700});  // above their median, below the fastest

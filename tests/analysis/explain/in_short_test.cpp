@@ -63,7 +63,7 @@ TEST(InShort, WhatAThiefShowedIsOfFewerSms) {
     Explanation explanation = bound_by(Bound::compute, "");
     explanation.theft.multiprocessors = 112;
     explanation.theft.model.emplace().dram.effects = {{0.25, {1.018, 1.01, 1.02}}};
-    EXPECT_EQ(bandwidth_bound(explanation).why, "with 25 % less bandwidth it takes 1.8 % more on 112 SMs");
+    EXPECT_EQ(bandwidth_bound(explanation).why, "with 25 % less it takes 1.8 % more on 112 SMs");
 }
 
 TEST(InShort, AnotherBoundIsNo) {

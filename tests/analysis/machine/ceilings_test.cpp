@@ -141,6 +141,7 @@ TEST(Roofs, ReadBetweenTheSamplesAreTheirMedian) {
     EXPECT_EQ(read.low_per_s, 50e9) << "the lower quartile";
     EXPECT_EQ(read.high_per_s, 60e9) << "the fastest";
     EXPECT_EQ(during.value("avx2_fp32"), 2) << "two readings are too few";
+    EXPECT_EQ(Roofs(result.ceilings, "cuda").during(conditions).value("cpu_dram_read"), 100) << "a GPU's stay";
     EXPECT_EQ(machine.value("cpu_dram_read"), 100);
     EXPECT_EQ(machine.during({}).value("cpu_dram_read"), 100);
 }

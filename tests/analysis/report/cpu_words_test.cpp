@@ -91,6 +91,8 @@ TEST(WordsOfCpus, ChangesThatWouldHelpAreThoseOfACpu) {
         known::cpu_roofs());
     EXPECT_THAT(explain(result, result.points[0]).answer.back(), testing::HasSubstr("more cores, a higher clock"));
     result = known::result_of({Step{.op = "gemm", .us = 100, .compute = 0.9, .unfused = 0.1}});
+    EXPECT_THAT(explain(result, result.points[0]).answer.back(), testing::HasSubstr("more SMs, a higher clock"));
+    result.points[0].conditions.throttle_reasons = {"sw_power_cap"};
     EXPECT_THAT(explain(result, result.points[0]).answer.back(), testing::HasSubstr("more SMs, a higher power limit"));
 }
 

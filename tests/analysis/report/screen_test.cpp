@@ -88,6 +88,17 @@ TEST(Screen, HasTheAnswerAndWhatAReaderDecidesBy) {
         EXPECT_THAT(text, HasSubstr(part));
 }
 
+TEST(Screen, AClockReadABitTooHighIsTheHighest) {
+    Result result = committed_run("h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz");
+    const auto at = [&result](double mhz) {
+        for (double& step : result.points[0].graph_clock->step_mhz) step = mhz;
+        return write_screen(result, 100);
+    };
+    EXPECT_THAT(at(1993), HasSubstr("SM clock 1,980 of 1,980 MHz"));
+    EXPECT_THAT(at(1970), HasSubstr("SM clock 1,970 of 1,980 MHz"));
+    EXPECT_THAT(at(2100), HasSubstr("SM clock 2,100 of 1,980 MHz")) << "that is no error of reading";
+}
+
 TEST(Screen, AChangeNamesTheLayersThatHaveHalfOfIt) {
     const std::string text =
         write_screen(committed_run("h100-2026-11-27/causes/deepspeech2-fp16-fwd-b32.json.gz"), 100);

@@ -61,6 +61,7 @@ TEST(RoofWatch, WhatIsReadWithoutACpuIsDropped) {
     host.now_s += 10;
     host.value = {};
     EXPECT_TRUE(watch.look()) << "it ran all the same";
+    EXPECT_EQ(Host().watch().readings().size(), 0u) << "nothing was read yet";
     host.now_s += 10;
     host.value = {12};
     watch.look();
@@ -76,9 +77,10 @@ TEST(RoofWatch, AShortForwardRunsOnceMoreAfterAReading) {
         int ran = 0, samples = 0;
         const auto chunk = watched(host.forward(ms, ran), &watch);
         for (; host.now_s < 5; ++samples) EXPECT_THAT(chunk(), ElementsAre(ms));
-        // Before the first sample nothing is known of how long it takes.
-        EXPECT_EQ(ran - samples, more ? host.read : 1) << ms;
+        // Before the first nothing is known of how long it takes.
+        EXPECT_EQ(ran - samples, more ? host.read - 1 : 0) << ms;
         EXPECT_GT(host.read, 2);
+        EXPECT_LE(watch.spent_s(), 0.1 * host.now_s + 0.05) << "what runs again counts";
     }
     int ran = 0;
     Host host;
@@ -116,6 +118,7 @@ TEST(RoofWatch, HalfOfARoofIsAWarning) {
     EXPECT_THAT(warning({24, 24, 49}), testing::HasSubstr("cpu_dram_read reached 48 % of its roof"));
     EXPECT_EQ(warning({26, 26, 12}), "");
     EXPECT_EQ(warning({12, 12}), "") << "too few";
+    EXPECT_EQ(warning({}), "") << "all were dropped";
     EXPECT_EQ(disturbance_warning({}, {}), "");
 }
 
