@@ -20,6 +20,7 @@
 #include "cpu/threads.h"
 #include "kbench/error.h"
 #include "models/base/format.h"
+#include "models/base/nearest.h"
 
 namespace kbench {
 
@@ -76,12 +77,10 @@ int dispatch(const std::vector<std::string>& arguments, const std::string& comma
         return static_cast<int>(ExitCode::success);
     }
     if (arguments[0].starts_with("-")) return run_command(arguments, command_line);
-    std::string names;
-    for (const Command& command : commands()) {
+    for (const Command& command : commands())
         if (command.name == arguments[0]) return command.run({arguments.begin() + 1, arguments.end()}, command_line);
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", command.name);
-    }
-    throw UsageError(fmt::format("unknown command '{}'; one of {}", arguments[0], names));
+    throw UsageError(
+        fmt::format("unknown command '{}'; {}", arguments[0], nearest_name(arguments[0], commands(), &Command::name)));
 }
 
 }  // namespace

@@ -57,8 +57,8 @@ Model ModelSpec::build(const ModelPoint& point) const {
         } else {
             const std::string& word = whole.words.try_emplace(std::string(axis.name), axis.words.front()).first->second;
             if (std::ranges::find(axis.words, word) == axis.words.end())
-                throw UsageError(fmt::format("{} '{}' of {}: must be one of {}", axis.name, word, name,
-                                             listed(axis.words, std::identity())));
+                throw UsageError(
+                    fmt::format("{} '{}' of {}: {}", axis.name, word, name, nearest_name(word, axis.words)));
         }
     }
     Model model = build_at(whole);
@@ -82,11 +82,8 @@ const std::vector<ModelSpec>& builtin_models() {
 
 const ModelSpec& find_model(std::string_view name) {
     const std::vector<ModelSpec>& models = builtin_models();
-    const auto far = [name](const ModelSpec& model) { return edit_distance(name, model.name); };
-    const ModelSpec& nearest = *std::ranges::min_element(models, {}, far);
-    if (nearest.name == name) return nearest;
-    throw UsageError(fmt::format("unknown model '{}'; did you mean '{}'? ({})", name, nearest.name,
-                                 listed(models, &ModelSpec::name)));
+    if (const auto found = std::ranges::find(models, name, &ModelSpec::name); found != models.end()) return *found;
+    throw UsageError(fmt::format("unknown model '{}'; {}", name, nearest_name(name, models, &ModelSpec::name)));
 }
 
 const ModelSpec& usual_model() { return find_model("gpt2-large"); }
@@ -102,8 +99,8 @@ ModelSpec read_model(const std::string& text, const std::string& path) {
     const std::string type = keys.text_or("model_type", std::string(families[0].name));
     const auto* family = std::ranges::find(families, type, &ModelFamily::name);
     if (family == std::end(families))
-        keys.fail(fmt::format("model_type '{}' is not supported; must be one of {}", keys.shown(type),
-                              listed(families, &ModelFamily::name)));
+        keys.fail(fmt::format("model_type '{}' is not supported; {}", keys.shown(type),
+                              nearest_name(type, families, &ModelFamily::name)));
     return family->read(text, path);
 }
 

@@ -60,7 +60,7 @@ class Fields {
     void finish() const {
         for (const auto& [name, value] : object_.items())
             if (std::ranges::find(known_, name) == known_.end())
-                fail(name, fmt::format("is no field; nearest: {}", fmt::join(nearest_names(name, known_), ", ")));
+                fail(name, fmt::format("is no field; {}", nearest_name(name, known_)));
     }
     [[noreturn]] void fail(const std::string& name, const std::string& what) const {
         throw UsageError(one_line(fmt::format("{}: '{}' {}", where_, name, what)));
@@ -85,8 +85,8 @@ MachineFile::RoofValue parse_roof(const Json& json, const MachineFile& machine, 
     roof.ceiling = fields.text("ceiling");
     const std::vector<std::string> names = ceilings_of(machine.backend());
     if (std::ranges::find(names, roof.ceiling) == names.end())
-        fields.fail("ceiling", fmt::format("is '{}', no ceiling of a {}; nearest: {}", roof.ceiling, machine.kind,
-                                           fmt::join(nearest_names(roof.ceiling, names), ", ")));
+        fields.fail("ceiling", fmt::format("is '{}', no ceiling of a {}; {}", roof.ceiling, machine.kind,
+                                           nearest_name(roof.ceiling, names)));
     roof.value = fields.positive(fields.require("value"), "value");
     if (roof.value > highest_roof || roof.value < 1 / highest_roof)
         fields.fail("value", fmt::format("is {}; no machine has a roof beyond {:g}", roof.value, highest_roof));
@@ -170,10 +170,9 @@ const std::vector<MachineFile>& machines() {
 const MachineFile& machine(std::string_view id) {
     const auto found = std::ranges::find(machines(), id, &MachineFile::id);
     if (found != machines().end()) return *found;
-    std::vector<std::string> ids;
-    for (const MachineFile& file : machines()) ids.push_back(file.id);
-    throw UsageError(fmt::format("unknown machine '{}'; nearest: {}; or the path of a machine file that ends in .json",
-                                 id, fmt::join(nearest_names(id, ids), ", ")));
+    throw UsageError(
+        fmt::format("unknown machine '{}'; {} (`kbench list machines`, or a machine file, which ends in .json)", id,
+                    nearest_name(id, machines(), &MachineFile::id)));
 }
 
 const MachineFile* machine_of(const Environment& environment, std::string_view backend) {

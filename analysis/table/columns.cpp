@@ -2,7 +2,6 @@
 #include "analysis/table/columns.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -66,8 +65,7 @@ Column find_column(std::string_view wanted, std::span<const CountedMetric> count
         if (metric.name == wanted) return counter_column(metric);
         names.push_back(metric.name);
     }
-    throw UsageError(fmt::format("no column '{}'; nearest: {} (`kbench list columns`)", wanted,
-                                 fmt::join(nearest_names(wanted, names), ", ")));
+    throw UsageError(fmt::format("no column '{}'; {} (`kbench list columns`)", wanted, nearest_name(wanted, names)));
 }
 
 std::string shown(const Column& column, const Value& value) {

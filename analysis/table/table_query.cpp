@@ -2,15 +2,14 @@
 #include "analysis/table/table_query.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <utility>
 
 #include "analysis/facts/point_facts.h"
 #include "kbench/error.h"
+#include "models/base/nearest.h"
 
 namespace kbench {
 namespace {
@@ -165,8 +164,7 @@ std::span<const TableLevel> table_levels() {
 const TableLevel& find_level(std::string_view wanted) {
     const auto found = std::ranges::find(table_levels(), wanted, &TableLevel::name);
     if (found != table_levels().end()) return *found;
-    const auto names = table_levels() | std::views::transform(&TableLevel::name);
-    throw UsageError(fmt::format("--by '{}': must be one of {}", wanted, fmt::join(names, ", ")));
+    throw UsageError(fmt::format("--by '{}': {}", wanted, nearest_name(wanted, table_levels(), &TableLevel::name)));
 }
 
 SortBy parse_sort(std::string_view text) {

@@ -14,6 +14,7 @@
 #include "bench/plan/data/read_file.h"
 #include "kbench/axes.h"
 #include "kbench/error.h"
+#include "models/base/nearest.h"
 #include "models/ops/table.h"
 #include "models/registry.h"
 
@@ -255,7 +256,7 @@ std::vector<AskedProblem> named_problems(const MicroRequest& request) {
         if (std::ranges::find(known, p.op) == known.end()) known.push_back(p.op);
     for (const std::string& op : request.ops)
         if (std::ranges::find(known, op) == known.end())
-            throw UsageError(fmt::format("--op '{}': there is no such op among {}", op, fmt::join(known, ", ")));
+            throw UsageError(fmt::format("--op '{}': there is no such op; {}", op, nearest_name(op, known)));
     std::erase_if(problems,
                   [&](const AskedProblem& p) { return std::ranges::find(request.ops, p.op) == request.ops.end(); });
     return problems;

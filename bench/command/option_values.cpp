@@ -14,6 +14,7 @@
 #include "bench/measure/sweep.h"
 #include "bench/plan/data/read_file.h"
 #include "kbench/error.h"
+#include "models/base/nearest.h"
 #include "models/base/write_file.h"
 
 namespace kbench {
@@ -35,7 +36,7 @@ std::vector<AxisValue> axis_values(const Axis& axis, const std::string& text) {
             return axis.takes_max && part == "max" ? max_batch : number<std::int64_t>(option, part, 1, a_count);
         if (!axis.sweeps) return word(option, part, offered);
         if (std::ranges::find(offered, part) == offered.end())
-            throw UsageError(fmt::format("{} '{}': must be {} or all", option, part, fmt::join(offered, ", ")));
+            throw UsageError(fmt::format("{} '{}': {} or all", option, part, nearest_name(part, offered)));
         return part;
     };
     if (!axis.sweeps) return {value_of(text)};

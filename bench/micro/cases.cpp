@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "kbench/error.h"
+#include "models/base/nearest.h"
 #include "models/ops/table.h"
 #include "models/registry.h"
 
@@ -25,13 +26,10 @@ bool computes(const Step& problem, const Provider& provider) {
 }
 
 std::string_view suite_text(std::string_view name) {
-    std::string names;
-    for (const SuiteFile& file : suite_files()) {
-        const std::string_view suite = file.name.substr(0, file.name.rfind('.'));
-        if (suite == name) return file.text;
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", suite);
-    }
-    throw UsageError(fmt::format("--suite '{}': must be one of {}", name, names));
+    const auto suite = [](const SuiteFile& file) { return file.name.substr(0, file.name.rfind('.')); };
+    for (const SuiteFile& file : suite_files())
+        if (suite(file) == name) return file.text;
+    throw UsageError(fmt::format("--suite '{}': {}", name, nearest_name(name, suite_files(), suite)));
 }
 
 /// The values on one of `model`'s axes when none are asked for.
@@ -153,7 +151,7 @@ std::vector<MicroCase> make_cases(std::span<const AskedProblem> problems, const 
     for (const std::string& name : names)
         if (std::ranges::find(known, name) == known.end())
             throw UsageError(
-                fmt::format("--provider '{}': this backend has no such provider ({})", name, fmt::join(known, ", ")));
+                fmt::format("--provider '{}': this backend has no such provider; {}", name, nearest_name(name, known)));
     std::vector<MicroCase> cases;
     for (const AskedProblem& problem : problems)
         for (const auto& provider : providers) {

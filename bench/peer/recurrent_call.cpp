@@ -11,6 +11,7 @@
 #include "bench/plan/data/convert.h"
 #include "kernels/check.h"
 #include "models/base/format.h"
+#include "models/base/nearest.h"
 
 namespace kbench::cudnn {
 namespace {
@@ -38,7 +39,7 @@ using DropoutDescriptor =
 
 int index_of(std::span<const std::string_view> names, std::string_view name) {
     const auto found = std::ranges::find(names, name);
-    if (found == names.end()) throw UsageError(fmt::format("'{}': must be one of {}", name, fmt::join(names, ", ")));
+    if (found == names.end()) throw UsageError(fmt::format("'{}': {}", name, nearest_name(name, names)));
     return static_cast<int>(found - names.begin());
 }
 

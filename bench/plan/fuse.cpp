@@ -2,12 +2,12 @@
 #include "bench/plan/fuse.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
 
 #include "kbench/error.h"
+#include "models/base/nearest.h"
 #include "models/ops/table.h"
 
 namespace kbench {
@@ -195,8 +195,8 @@ void check_choice(const ProviderChoice& choice, const Providers& providers) {
         std::vector<std::string_view> names;
         for (const auto& p : providers) names.push_back(p->name);
         if (std::ranges::find(names, provider) == names.end())
-            throw UsageError(fmt::format("--provider {}={}: this backend has no provider '{}' ({})", op, provider,
-                                         provider, fmt::join(names, ", ")));
+            throw UsageError(fmt::format("--provider {}={}: this backend has no provider '{}'; {}", op, provider,
+                                         provider, nearest_name(provider, names)));
     }
 }
 

@@ -78,8 +78,7 @@ Metric parse_line(std::string_view line) {
 }
 
 UsageError unknown(std::string_view kind, std::string_view name, std::span<const std::string> names) {
-    return UsageError(
-        fmt::format("unknown {} '{}'; nearest: {}", kind, name, fmt::join(nearest_names(name, names), ", ")));
+    return UsageError(fmt::format("unknown {} '{}'; {}", kind, name, nearest_name(name, names)));
 }
 
 /// The line behind "chips".

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,5 +19,19 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 /// count as equal; equally near ones keep their order.
 std::vector<std::string> nearest_names(std::string_view name, std::span<const std::string> names,
                                        std::size_t count = 3);
+
+/// What a refusal of `name`, which is none of `names`, says of them: "did you mean micro? One of run, micro, table".
+/// Up to three names that hold it are meant, else the one that a few edits away is. Where none is near, only "must be
+/// one of run, micro, table". Of many names the list is left out, and where
+/// none is near "nearest: " stands before three.
+std::string nearest_name(std::string_view name, std::span<const std::string> names);
+
+/// The same for the names of what a range holds.
+template <class Range, class Name = std::identity>
+std::string nearest_name(std::string_view name, const Range& range, Name name_of = {}) {
+    std::vector<std::string> names;
+    for (const auto& one : range) names.emplace_back(std::invoke(name_of, one));
+    return nearest_name(name, std::span<const std::string>(names));
+}
 
 }  // namespace kbench

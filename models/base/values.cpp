@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "models/base/nearest.h"
+
 namespace kbench {
 
 std::vector<std::string> split(const std::string& text) {
@@ -22,12 +24,8 @@ std::vector<std::string> names(std::string_view option, const std::string& text)
 }
 
 std::string word(std::string_view option, const std::string& text, std::span<const std::string_view> allowed) {
-    std::string list;
-    for (const std::string_view candidate : allowed) {
-        if (candidate == text) return text;
-        list += fmt::format("{}{}", list.empty() ? "" : ", ", candidate);
-    }
-    throw UsageError(fmt::format("{} '{}': must be one of {}", option, text, list));
+    if (std::ranges::find(allowed, text) != allowed.end()) return text;
+    throw UsageError(fmt::format("{} '{}': {}", option, text, nearest_name(text, allowed)));
 }
 
 }  // namespace kbench

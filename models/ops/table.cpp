@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kbench/error.h"
+#include "models/base/nearest.h"
 #include "models/ops/list.h"
 
 namespace kbench {
@@ -38,9 +39,8 @@ const OpKind* find_op_kind(std::string_view name) {
 
 const OpKind& require_op_kind(std::string_view name, std::string_view context) {
     if (const OpKind* kind = find_op_kind(name)) return *kind;
-    std::string names;
-    for (const OpKind* kind : all_kinds()) names += fmt::format("{}{}", names.empty() ? "" : ", ", kind->name);
-    throw UsageError(fmt::format("{}unknown op '{}' ({})", context, name, names));
+    throw UsageError(fmt::format("{}unknown op '{}'; {} (`kbench list ops`)", context, name,
+                                 nearest_name(name, all_kinds(), [](const OpKind* kind) { return kind->name; })));
 }
 
 std::size_t index_of(const OpKind& kind) {

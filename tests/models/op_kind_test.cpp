@@ -49,7 +49,7 @@ TEST(OpKinds, HaveNamesOfTheirOwnThatTheCommandLineCanGive) {
         require_op_kind("conv", "--op conv: ");
         FAIL() << "there is no such kind";
     } catch (const UsageError& error) {
-        EXPECT_THAT(error.what(), HasSubstr("--op conv: unknown op 'conv' (embedding, layernorm, "));
+        EXPECT_THAT(error.what(), HasSubstr("--op conv: unknown op 'conv'; did you mean conv2d? (`kbench list ops`)"));
     }
 }
 

@@ -53,9 +53,9 @@ TEST(Registry, UnknownNameIsAnsweredWithTheNearestAndAllOthers) {
         FAIL() << "no error";
     } catch (const UsageError& error) {
         EXPECT_THAT(error.what(),
-                    testing::StartsWith("unknown model 'gpt2-lrage'; did you mean 'gpt2-large'? (gpt2, "));
+                    testing::StartsWith("unknown model 'gpt2-lrage'; did you mean gpt2-large? One of gpt2, "));
         for (const ModelSpec& model : builtin_models())
-            EXPECT_THAT(error.what(), testing::ContainsRegex("[(, ]" + model.name + "[,)]"));
+            EXPECT_THAT(error.what(), testing::ContainsRegex(" " + model.name + "(,|$)"));
         EXPECT_EQ(error.code(), ExitCode::usage);
     }
 }
@@ -71,7 +71,7 @@ TEST(Registry, NearestNameCountsLettersAddedLostAndReplaced) {
             find_model(slip);
             ADD_FAILURE() << slip << " was found";
         } catch (const UsageError& error) {
-            EXPECT_THAT(error.what(), testing::HasSubstr("did you mean '" + std::string(meant) + "'?")) << slip;
+            EXPECT_THAT(error.what(), testing::HasSubstr("did you mean " + std::string(meant))) << slip;
         }
     }
 }

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "analysis/machine/ceilings.h"
 #include "analysis/result/result_json.h"
@@ -12,6 +13,7 @@
 #include "bench/command/options.h"
 #include "bench/device/console.h"
 #include "kbench/error.h"
+#include "models/base/nearest.h"
 #include "models/ops/table.h"
 #include "models/registry.h"
 
@@ -79,7 +81,6 @@ constexpr Subject subjects[] = {{"models", list_models},
 }  // namespace
 
 int list_command(const std::vector<std::string>& arguments, const std::string&) {
-    std::string names;
     for (const Subject& subject : subjects) {
         if (subject.list_with != nullptr && !arguments.empty() && arguments[0] == subject.name) {
             subject.list_with({arguments.begin() + 1, arguments.end()});
@@ -89,14 +90,15 @@ int list_command(const std::vector<std::string>& arguments, const std::string&) 
             subject.list();
             return 0;
         }
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", subject.name);
     }
+    const std::string names = fmt::format("{}", fmt::join(subjects | std::views::transform(&Subject::name), ", "));
     if (arguments.size() == 1 && (arguments[0] == "--help" || arguments[0] == "-h")) {
         put("kbench list WHAT: {}\n", names);
         return 0;
     }
-    throw UsageError(arguments.empty() ? fmt::format("list what? {}", names)
-                                       : fmt::format("cannot list '{}'; one of {}", fmt::join(arguments, " "), names));
+    if (arguments.empty()) throw UsageError(fmt::format("list what? {}", names));
+    const std::string asked = fmt::format("{}", fmt::join(arguments, " "));
+    throw UsageError(fmt::format("cannot list '{}'; {}", asked, nearest_name(asked, subjects, &Subject::name)));
 }
 
 }  // namespace kbench

@@ -12,6 +12,7 @@
 #include "bench/plan/data/random.h"
 #include "bench/plan/data/tokens.h"
 #include "kbench/error.h"
+#include "models/base/nearest.h"
 
 namespace kbench {
 namespace {
@@ -31,12 +32,10 @@ void read_numbers(const Tensor& tensor, const std::filesystem::path& file, DataT
 void check_names(const Model& model, const std::vector<TensorId>& ids, const FilesByName& files,
                  std::string_view option) {
     for (const auto& [name, file] : files) {
-        std::string names;
-        for (const TensorId id : ids) names += (names.empty() ? "" : ", ") + model.tensors[id].name;
-        const auto is_it = [&, &wanted = name](TensorId id) { return model.tensors[id].name == wanted; };
-        if (std::ranges::none_of(ids, is_it))
-            throw UsageError(
-                fmt::format("{} {}={}: {} has no such; it has {}", option, name, file.string(), model.name, names));
+        const auto name_of = [&](TensorId id) { return model.tensors[id].name; };
+        if (std::ranges::find(ids, name, name_of) == ids.end())
+            throw UsageError(fmt::format("{} {}={}: {} has no such; {}", option, name, file.string(), model.name,
+                                         nearest_name(name, ids, name_of)));
     }
 }
 

@@ -117,8 +117,8 @@ void CuptiHost::require(const std::string& counter) const {
     if (has(counter)) return;
     const std::string base = counter.substr(0, counter.find('.'));
     const std::vector<std::string> names = has(base) ? full_names(base) : base_names();
-    throw UsageError(fmt::format("{} has no counter '{}'; nearest: {}", chip_, counter,
-                                 fmt::join(nearest_names(has(base) ? counter : base, names), ", ")));
+    throw UsageError(
+        fmt::format("{} has no counter '{}'; {}", chip_, counter, nearest_name(has(base) ? counter : base, names)));
 }
 
 std::vector<std::uint8_t> CuptiHost::config_image(std::span<const std::string> counters) {

@@ -329,7 +329,7 @@ TEST(Columns, AnUnknownNameGetsTheNearestOnes) {
         find_column("tflops_per_s");
         FAIL() << "no error";
     } catch (const UsageError& error) {
-        EXPECT_THAT(error.what(), HasSubstr("no column 'tflops_per_s'; nearest: tflop_per_s, "));
+        EXPECT_THAT(error.what(), HasSubstr("no column 'tflops_per_s'; did you mean tflop_per_s?"));
     }
 }
 

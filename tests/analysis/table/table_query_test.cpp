@@ -209,11 +209,12 @@ TEST(TableQuery, WrongWishesSayWhatWouldBeRight) {
     fold.fold = true;
     EXPECT_EQ(refusal([&] { query_table(whole(), point); }), "--point 4: run/result.json has points 0 to 3");
     EXPECT_THAT(refusal([&] { query_table(whole(), fold); }), HasSubstr("needs --by layer, not --by op"));
-    EXPECT_THAT(refusal([] { find_level("kernels"); }), HasSubstr("must be one of kernel, step, op, layer, point"));
+    EXPECT_THAT(refusal([] { find_level("kernels"); }),
+                HasSubstr("--by 'kernels': did you mean kernel? One of kernel, step, op, layer, point"));
     EXPECT_THAT(refusal([] { parse_sort("time_us:down"); }), HasSubstr("must be asc or desc, not 'down'"));
     TableQuery sorted = by("step");
     sorted.sort = parse_sort("tme_us");
-    EXPECT_THAT(refusal([&] { query_table(whole(), sorted); }), HasSubstr("nearest: time_us"));
+    EXPECT_THAT(refusal([&] { query_table(whole(), sorted); }), HasSubstr("did you mean time_us?"));
     EXPECT_THAT(refusal([] { query_table(whole(), by("step", {"op", "al"})); }), HasSubstr("no column 'al'"));
 }
 
@@ -296,7 +297,7 @@ TEST(CounterColumns, CountsAddUpAndTheRestIsWeightedByTime) {
 TEST(CounterColumns, AreKnownByTheFilesCountersOnly) {
     const auto list = files(counted_result());
     EXPECT_THAT(shown_cells(list, "step", "ipc"), ElementsAre("na", "na")) << "requested, not read";
-    EXPECT_THAT(refusal([&] { shown_cells(list, "step", "l1_hit_rat"); }), HasSubstr("nearest: l1_hit_rate"));
+    EXPECT_THAT(refusal([&] { shown_cells(list, "step", "l1_hit_rat"); }), HasSubstr("did you mean l1_hit_rate?"));
     EXPECT_THAT(refusal([] { shown_cells(whole(), "step", "l1_hit_rate"); }), HasSubstr("no column 'l1_hit_rate'"));
 }
 

@@ -110,13 +110,32 @@ TEST_F(Cli, ACompressedResultIsTheSameToEveryCommand) {
     expect_refusal("--config " + tiny() + " --backend cpu --quick --out " + small, "holds a result.json.gz already");
 }
 
+TEST_F(Cli, MistypedNamesAreAnsweredWithTheNearest) {
+    expect_refusal("micor", "unknown command 'micor'; did you mean micro? One of run, micro, ");
+    expect_refusal("list metric", "cannot list 'metric'; did you mean metrics? One of models, ");
+    expect_refusal("--modle gpt2", "unknown option '--modle'; did you mean --model?");
+    expect_refusal("--model gpt2 --thraeds=2", "unknown option '--thraeds'; did you mean --threads?");
+    expect_refusal("table --columns op --frobnicate r", "`kbench table --help` lists the options");
+    expect_refusal("run gpt2", "'gpt2' is not expected; ");
+    expect_refusal("micro --op gem --shape m8n8k8 --backend cpu", "did you mean gemm?");
+    expect_refusal("claim --model gpt2 --latency 1s --machine a100", "did you mean a100-pcie-80gb, a100-sxm4-40gb or ");
+    expect_refusal("--model gpt2-lrage", "did you mean gpt2-large?");
+    expect_refusal("--model gpt2 --precision fp61", "did you mean fp64? One of fp16, ");
+    const std::string onto = "--config " + tiny() + " --backend cpu --provider ";
+    expect_refusal(onto + "gem=native", "unknown op 'gem'; did you mean gemm? (`kbench list ops`)");
+    expect_refusal(onto + "gemm=ondnn", "this backend has no provider 'ondnn'; did you mean onednn? One of ");
+    expect_refusal("table -c occ " + std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu/result.json.gz",
+                   "no column 'occ'; did you mean ");
+}
+
 TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("--model gpt3", "unknown model 'gpt3'");
     expect_refusal("--model gpt2 --batch 0", "must be max or a whole number of at least 1");
     expect_refusal("--model gpt2 --seq 2000", "n_ctx 1024");
     expect_refusal("--model gpt2 --frobnicate", "--frobnicate");
-    expect_refusal("frobnicate",
-                   "one of run, micro, study, train, table, compare, ab, claim, merge, report, ceilings, list, doctor");
+    expect_refusal(
+        "frobnicate",
+        "must be one of run, micro, study, train, table, compare, ab, claim, merge, report, ceilings, list, doctor");
     expect_refusal("list providers --op", "--ops");
     directory_.write("taken/result.json", "{}");
     expect_refusal("--config " + tiny() + " --backend cpu --sms 96", "--sms 96: a CPU has no SMs");
@@ -503,8 +522,8 @@ TEST_F(Cli, MetricsOfAChipAreListedWithoutAGpu) {
 #else
     EXPECT_THAT(core.out, HasSubstr("passes are unknown: this build has no CUDA"));
 #endif
-    expect_refusal("list metrics --chip GH1000", "unknown chip 'GH1000'; nearest: GH100");
-    expect_refusal("list metrics --chip GH100 --set cores", "unknown metric set 'cores'; nearest: core");
+    expect_refusal("list metrics --chip GH1000", "unknown chip 'GH1000'; did you mean GH100?");
+    expect_refusal("list metrics --chip GH100 --set cores", "unknown metric set 'cores'; did you mean core?");
     expect_refusal("list metrics --chip", "--chip");
     if (kbench("list metrics").exit_code != 0) expect_refusal("list metrics", "name one with --chip: GA100, ");
 }
@@ -537,8 +556,9 @@ TEST_F(Cli, MachinesAreListedWithTheirSources) {
         "matches": ["Mine"], "roofs": [{"ceiling": "cpu_dram_read", "value": 50, "source": "a guess"}]})");
     EXPECT_THAT(kbench("list machines --id " + mine.string()).out,
                 ContainsRegex("cpu_dram_read +50.00 +GB/s +a guess\n"));
-    expect_refusal("list machines --id l5", "unknown machine 'l5'; nearest: l4");
-    expect_refusal("list machines --id A100", "nearest: a100-pcie-80gb, a100-sxm4-40gb, a100-sxm4-80gb; or the path");
+    expect_refusal("list machines --id l5", "unknown machine 'l5'; did you mean l4?");
+    expect_refusal("list machines --id A100",
+                   "did you mean a100-pcie-80gb, a100-sxm4-40gb or a100-sxm4-80gb? (`kbench list machines`, or");
     expect_refusal("list machines --id none.json", "none.json: cannot be read");
     expect_refusal("list machines --id " + directory_.write("bad.json", "{}").string(), "bad.json: 'id' is missing");
     expect_refusal("list machines --all", "`kbench list machines --help` lists the options");
@@ -574,7 +594,7 @@ TEST_F(Cli, ATablesMistakesGetOneLineAndExitTwo) {
     const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu/result.json.gz";
     expect_refusal("table", "no RESULT");
     expect_refusal("table /nowhere/result.json", "/nowhere/result.json: cannot be read");
-    expect_refusal("table " + recorded + " -c op,tme_us", "no column 'tme_us'; nearest: time_us");
+    expect_refusal("table " + recorded + " -c op,tme_us", "no column 'tme_us'; did you mean time_us?");
     expect_refusal("table " + recorded + " --point 10", "has points 0 to 9");
     expect_refusal("table " + recorded + " -w 20", "these columns need at least");
     expect_refusal(

@@ -81,7 +81,7 @@ TEST_F(MlpRun, RefusesInputsAndOutputsThatItHasNot) {
         run();
         ADD_FAILURE() << "tokens were accepted";
     } catch (const UsageError& error) {
-        EXPECT_THAT(error.what(), HasSubstr("--input tokens=t.npy: small has no such; it has inputs"));
+        EXPECT_THAT(error.what(), HasSubstr("--input tokens=t.npy: small has no such; must be one of inputs"));
     }
     options_.inputs.clear();
     options_.dumps["logits"] = "l.npy";
@@ -89,7 +89,7 @@ TEST_F(MlpRun, RefusesInputsAndOutputsThatItHasNot) {
         run();
         ADD_FAILURE() << "logits were accepted";
     } catch (const UsageError& error) {
-        EXPECT_THAT(error.what(), HasSubstr("--dump-output logits=l.npy: small has no such; it has outputs"));
+        EXPECT_THAT(error.what(), HasSubstr("--dump-output logits=l.npy: small has no such; must be one of outputs"));
     }
 }
 

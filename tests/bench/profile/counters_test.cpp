@@ -62,8 +62,8 @@ TEST(RequestedMetrics, TakesSingleOnesByKbenchsNameAndTheChips) {
 }
 
 TEST(RequestedMetrics, RefusesOthersWithTheNearest) {
-    EXPECT_THAT(refusal({{"cores"}, {}, true}), HasSubstr("unknown metric set 'cores'; nearest: core"));
-    EXPECT_THAT(refusal({{}, {"dram_raed"}, true}), HasSubstr("unknown metric 'dram_raed'; nearest: dram_read"));
+    EXPECT_THAT(refusal({{"cores"}, {}, true}), HasSubstr("unknown metric set 'cores'; did you mean core?"));
+    EXPECT_THAT(refusal({{}, {"dram_raed"}, true}), HasSubstr("unknown metric 'dram_raed'; did you mean dram_read"));
 }
 
 TEST(MetricValues, AddsCountersAndLeavesOutWhatHasNoValue) {

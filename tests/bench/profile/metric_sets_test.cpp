@@ -136,7 +136,8 @@ TEST(MetricSets, MistakesInAChipsDifferenceNameTheirLine) {
     EXPECT_THAT(refusal("core t ns a # w\n@A -\n"), HasSubstr("x.txt:4: '-' needs the reason"));
     EXPECT_THAT(refusal("core t ns a # w\n@A b c\n"), HasSubstr("x.txt:4: 'c' where"));
     EXPECT_THAT(refusal("core t ns a # w\n@A b # w\n"), HasSubstr("x.txt:4: a '#' behind '@CHIP'"));
-    EXPECT_THAT(refusal("core t ns a # w\n@D b\n"), HasSubstr("x.txt:4: unknown family of chips 'D'; nearest: A, C"));
+    EXPECT_THAT(refusal("core t ns a # w\n@D b\n"),
+                HasSubstr("x.txt:4: unknown family of chips 'D'; must be one of A, C"));
     EXPECT_THAT(refusal("core t ns a # w\n@B b\n"), HasSubstr("x.txt:4: unknown family of chips 'B'"));
     EXPECT_THAT(refusal("core t ns a # w\n@A, b\n"), HasSubstr("x.txt:4: unknown family of chips ''"));
     EXPECT_THAT(refusal("core t ns a # w\n@A,C b\n@C c\n"), HasSubstr("x.txt:5: 'C' has its 't' already"));
@@ -158,9 +159,9 @@ TEST(MetricSets, ANameMeansOneThingOnEveryChip) {
 
 TEST(MetricSets, UnknownNamesAreRefusedWithTheNearest) {
     const MetricSets& sets = metric_sets("GH100");
-    EXPECT_THAT(refusal_of([&] { sets.set("memry"); }), HasSubstr("unknown metric set 'memry'; nearest: memory"));
+    EXPECT_THAT(refusal_of([&] { sets.set("memry"); }), HasSubstr("unknown metric set 'memry'; did you mean memory?"));
     EXPECT_THAT(refusal_of([&] { sets.find("dram_bytes"); }), HasSubstr("dram_read_bytes"));
-    EXPECT_THAT(refusal_of([&] { metric_sets("gh100"); }), HasSubstr("unknown chip 'gh100'; nearest: GH100"));
+    EXPECT_THAT(refusal_of([&] { metric_sets("gh100"); }), HasSubstr("unknown chip 'gh100'; did you mean GH100?"));
     EXPECT_THAT(refusal_of([&] { metric_sets("TU102"); }), HasSubstr("unknown chip 'TU102'"));
 }
 

@@ -36,6 +36,28 @@ TEST(NearestNames, BeginWithTheNameOrContainItBeforeFewerEditsCount) {
     EXPECT_THAT(nearest_names("", names, 2), ElementsAre("l4", "h100-sxm"));
 }
 
+TEST(NearestName, IsOneThatBeginsWithTheTypedOneOrHoldsItBeforeFewerEditsCount) {
+    const std::vector<std::string> commands{"run", "micro", "compare", "report"};
+    EXPECT_EQ(nearest_name("micor", commands), "did you mean micro? One of run, micro, compare, report");
+    EXPECT_EQ(nearest_name("REP", commands), "did you mean report? One of run, micro, compare, report");
+    EXPECT_EQ(nearest_name("par", commands), "did you mean compare? One of run, micro, compare, report");
+    EXPECT_EQ(nearest_name("RUN", commands), "did you mean run? One of run, micro, compare, report");
+    EXPECT_EQ(nearest_name("frobnicate", commands), "must be one of run, micro, compare, report");
+    EXPECT_EQ(nearest_name("", commands), "must be one of run, micro, compare, report");
+    const std::vector<std::string> cards{"l4", "a100-pcie", "a100-sxm4", "a10"};
+    EXPECT_EQ(nearest_name("A1", cards),
+              "did you mean a10, a100-pcie or a100-sxm4? One of l4, a100-pcie, a100-sxm4, a10");
+    EXPECT_EQ(nearest_name("A10", cards), "did you mean a10? One of l4, a100-pcie, a100-sxm4, a10")
+        << "but for its case";
+}
+
+TEST(NearestName, LeavesOutALongList) {
+    std::vector<std::string> many;
+    for (int i = 100; i < 200; ++i) many.push_back("column" + std::to_string(i));
+    EXPECT_EQ(nearest_name("colum123", many), "did you mean column123?");
+    EXPECT_EQ(nearest_name("frobnicate", many), "nearest: column100, column101, column102");
+}
+
 TEST(NearestNames, AreNoMoreThanThereAre) {
     const std::vector<std::string> one{"core"};
     EXPECT_THAT(nearest_names("cores", one, 3), ElementsAre("core"));
