@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "analysis/machine/ceiling_kinds.h"
@@ -12,6 +11,7 @@
 #include "models/base/format.h"
 #include "models/base/json_text.h"
 #include "models/base/nearest.h"
+#include "models/base/values.h"
 
 namespace kbench {
 namespace {
@@ -101,12 +101,6 @@ const Json& array(Fields& fields, const std::string& name, const char* of) {
     const Json& value = fields.require(name);
     if (!value.is_array() || value.empty()) fields.fail(name, fmt::format("must be an array of {}, at least one", of));
     return value;
-}
-
-std::string lower(std::string_view text) {
-    std::string result(text);
-    for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return result;
 }
 
 enum class Match { none, prefix, whole };

@@ -151,10 +151,7 @@ std::span<const OptionOf<ClaimRequest>> claim_options() {
         options.push_back({"--precision", "P", "fp32 if possible, else tf32, else fp16",
                            "what it is said to have computed in: fp16, bf16, tf32, fp32 or fp64",
                            [](ClaimRequest& r, const std::string& text) {
-                               const std::vector<Precision> named = parse_precisions(text);
-                               if (named.size() != 1)
-                                   throw UsageError(fmt::format("--precision '{}': a claim is about one value", text));
-                               r.precision = named.front();
+                               r.precision = parse_one_precision(text, "a claim is about one value");
                            }});
         options.push_back({"--format", "F", "text", "text, html (a page) or json, which has full precision",
                            [](ClaimRequest& r, const std::string& text) {

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <vector>
 
 #include "kbench/error.h"
@@ -14,11 +13,6 @@ namespace kbench {
 namespace {
 
 constexpr std::string_view or_cpu = "; or measure the CPU with --backend cpu";
-
-std::string lower(std::string text) {
-    std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
 
 /// "0 (NVIDIA H200, GPU-8f2a...), 1 (...)".
 std::string listed(std::span<const GpuInfo> gpus) {

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <utility>
 
 #include "bench/command/option_table.h"
 #include "bench/measure/sweep.h"
@@ -31,9 +32,10 @@ std::vector<AxisValue> axis_values(const Axis& axis, const std::string& text) {
     const std::string option = fmt::format("--{}", axis.name);
     const auto offered = axis.offered.empty() ? axis.words : axis.offered;
     const std::string_view a_count = axis.takes_max ? "max or a whole number" : "a whole number";
-    const auto value_of = [&](const std::string& part) -> AxisValue {
+    const auto value_of = [&](const std::string& typed) -> AxisValue {
         if (axis.kind == AxisKind::count)
-            return axis.takes_max && part == "max" ? max_batch : number<std::int64_t>(option, part, 1, a_count);
+            return axis.takes_max && typed == "max" ? max_batch : number<std::int64_t>(option, typed, 1, a_count);
+        const std::string part = spelt_out(typed);
         if (!axis.sweeps) return word(option, part, offered);
         if (std::ranges::find(offered, part) == offered.end())
             throw UsageError(fmt::format("{} '{}': {} or all", option, part, nearest_name(part, offered)));
@@ -77,6 +79,24 @@ ModelSpec model_asked_for(const std::string& model, const std::string& config_fi
         throw UsageError(fmt::format("--config {0}: is a directory; give the config.json in it: {1}", config_file,
                                      (std::filesystem::path(config_file) / "config.json").string()));
     return read_model(read_whole_file(config_file), config_file);
+}
+
+std::string spelt_out(const std::string& text) {
+    // As PyTorch, NumPy and C call them.
+    static constexpr std::pair<std::string_view, Precision> spellings[] = {
+        {"float16", Precision::fp16}, {"half", Precision::fp16},    {"bfloat16", Precision::bf16},
+        {"float32", Precision::fp32}, {"float64", Precision::fp64}, {"double", Precision::fp64}};
+    const std::string small = lower(text);
+    if (const auto precision = parse_precision(small)) return small;
+    for (const auto& [spelling, precision] : spellings)
+        if (spelling == small) return std::string(name(precision));
+    return text;
+}
+
+Precision parse_one_precision(const std::string& text, std::string_view otherwise) {
+    if (text == "all" || text.find(',') != std::string::npos)
+        throw UsageError(fmt::format("--precision '{}': {}", text, otherwise));
+    return parse_precision(word("--precision", spelt_out(text), axis_named("precision").words)).value();
 }
 
 std::vector<Precision> parse_precisions(const std::string& text) {

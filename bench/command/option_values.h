@@ -35,6 +35,11 @@ bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b
 ModelSpec model_asked_for(const std::string& model, const std::string& config_file);
 /// --precision: a comma-separated list, or all.
 std::vector<Precision> parse_precisions(const std::string& text);
+/// --precision where it takes no list; `otherwise` is what is said to one.
+Precision parse_one_precision(const std::string& text, std::string_view otherwise = "must be one");
+/// The name of the precision that `text` spells, in any letter case: half and Float16 are fp16. Any other text as it
+/// is.
+std::string spelt_out(const std::string& text);
 /// --counters: none, core, full or sets.
 void set_counters(CounterRequest& request, const std::string& text);
 /// --ceilings: auto, measure or none.

@@ -2,6 +2,7 @@
 #include "models/base/values.h"
 
 #include <algorithm>
+#include <cctype>
 #include <sstream>
 
 #include "models/base/nearest.h"
@@ -13,6 +14,12 @@ std::vector<std::string> split(const std::string& text) {
     std::stringstream stream(text);
     for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
     return parts;
+}
+
+std::string lower(std::string_view text) {
+    std::string small(text);
+    for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return small;
 }
 
 std::vector<std::string> names(std::string_view option, const std::string& text) {

@@ -19,6 +19,9 @@ namespace kbench {
 /// Splits a comma-separated list.
 std::vector<std::string> split(const std::string& text);
 
+/// `text` in small letters.
+std::string lower(std::string_view text);
+
 /// Splits a comma-separated list of names: at least one, none of them empty.
 std::vector<std::string> names(std::string_view option, const std::string& text);
 

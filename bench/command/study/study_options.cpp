@@ -59,10 +59,7 @@ const OptionOf<StudyRequest> own_options[] = {
      [](StudyRequest& r, const std::string& text) { r.batches = batches(text); }},
     {"--precision", "P", "bf16 on a GPU, fp32 on a CPU", "wherever a study does not vary it",
      [](StudyRequest& r, const std::string& text) {
-         const std::vector<Precision> one = parse_precisions(text);
-         if (one.size() != 1)
-             throw UsageError(fmt::format("--precision '{}': must be one; --precisions takes a list", text));
-         r.precision = one.front();
+         r.precision = parse_one_precision(text, "must be one; --precisions takes a list");
      }},
     {"--precisions", "P,...", "all", "the precisions to compare",
      [](StudyRequest& r, const std::string& text) { r.precisions = parse_precisions(text); }},

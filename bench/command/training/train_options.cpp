@@ -42,12 +42,7 @@ const OptionOf<TrainRequest> table[] = {
          r.frames = number<std::int64_t>("--frames", text, 1, "a whole number");
      }},
     {"--precision", "P", "fp32", "fp16, bf16, tf32, fp32 or fp64",
-     [](TrainRequest& r, const std::string& text) {
-         const std::optional<Precision> precision = parse_precision(text);
-         if (!precision)
-             throw UsageError(fmt::format("--precision '{}': must be fp16, bf16, tf32, fp32 or fp64", text));
-         r.precision = *precision;
-     }},
+     [](TrainRequest& r, const std::string& text) { r.precision = parse_one_precision(text); }},
     backend_option<TrainRequest>(),
     device_option<TrainRequest>(),
     threads_option<TrainRequest>(),
@@ -74,7 +69,7 @@ const OptionOf<TrainRequest> table[] = {
     {"--master", "P", "fp32",
      "in fp16 and bf16: fp32, copies of the weights that are updated and optimizer state in fp32; or none",
      [](TrainRequest& r, const std::string& text) {
-         r.master = word("--master", text, {"none", "fp32"}) == "fp32";
+         r.master = word("--master", spelt_out(text), {"none", "fp32"}) == "fp32";
      }},
     {"--recompute", "WHAT", "none",
      "block keeps of each block its input alone and makes the rest again for its backward: less memory, more time",

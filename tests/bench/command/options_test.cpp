@@ -44,6 +44,25 @@ TEST(Options, ListsAreSweeps) {
     EXPECT_EQ(r.run.values.at("seq"), (std::vector<AxisValue>{128, 512}));
 }
 
+TEST(Options, PrecisionsAreSpeltAsPyTorchNumPyAndCSpellThem) {
+    const auto called = [](const std::string& spelling) {
+        return parse_run({"--model", "gpt2", "--precision", spelling})
+            .request.run.points()
+            .at(0)
+            .axes.text("precision");
+    };
+    for (const char* half : {"FP16", "float16", "half", "Half"}) EXPECT_EQ(called(half), "fp16") << half;
+    for (const char* whole : {"fp32", "Float32"}) EXPECT_EQ(called(whole), "fp32") << whole;
+    for (const char* twice : {"FP64", "float64", "double"}) EXPECT_EQ(called(twice), "fp64") << twice;
+    EXPECT_EQ(called("BFloat16"), "bf16");
+    EXPECT_EQ(called("TF32"), "tf32");
+    EXPECT_EQ(parse_run({"--model", "gpt2", "--direction", "train", "--precision", "half", "--master", "Float32"})
+                  .request.run.values.at("master"),
+              (std::vector<AxisValue>{"fp32"}));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--precision", "halt"}), HasSubstr("'halt': must be one of fp16, "));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--cell", "half"}), HasSubstr("must be one of lstm, gru, rnn"));
+}
+
 /// What a row of the table of axes gives the command line, whatever the axis.
 TEST(Options, EveryAxisWithAnOptionSetsItsPoints) {
     const std::string help = parse_run({"--help"}).help;

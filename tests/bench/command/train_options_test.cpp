@@ -56,7 +56,7 @@ TEST(TrainOptions, RecomputeIsAskedFor) {
 TEST(TrainOptions, MistakesSayWhatWouldBeRight) {
     EXPECT_THAT(refusal({"--steps", "0"}), HasSubstr("--steps '0': must be a whole number of at least 1"));
     EXPECT_THAT(refusal({"--seq", "1"}), HasSubstr("the last token has no next one, of at least 2"));
-    EXPECT_THAT(refusal({"--precision", "int8"}), HasSubstr("fp16, bf16, tf32, fp32 or fp64"));
+    EXPECT_THAT(refusal({"--precision", "int8"}), HasSubstr("must be one of fp16, bf16, tf32, fp32, fp64"));
     EXPECT_THAT(refusal({"--lr", "-1"}), HasSubstr("--lr '-1': must be a number of at least 0"));
     for (const char* scale : {"0", "1e-50", "1e50"})
         EXPECT_THAT(refusal({"--loss-scale", scale}), HasSubstr("it and its inverse must be fp32 numbers"));

@@ -246,7 +246,10 @@ TEST(MicroOptions, AModelsOpsStandAtEveryCombinationOfItsAxes) {
                     of({"gru", "--cell", "lstm"});
                 }),
                 HasSubstr("--op 'gru': there is no such op; must be one of"));
-    EXPECT_THAT(refusal_of([&] { of({"gru", "--cell", "peephole"}); }), HasSubstr("must be one of lstm, gru, rnn or all"));
+    EXPECT_THAT(refusal_of([&] {
+                    of({"gru", "--cell", "peephole"});
+                }),
+                HasSubstr("must be one of lstm, gru, rnn or all"));
     EXPECT_THAT(shapes({"--shapes-of", "gpt2", "--op", "scale_mask", "--seq", "8", "--attention", "unfused"}),
                 ElementsAre("scale_mask b1h12s8d64"));
 }
