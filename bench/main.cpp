@@ -53,7 +53,7 @@ void print_help() {
     put("kbench: why does this model take this long on this machine?\n\n");
     put("  kbench --model gpt2-large --seq 1024        the same as kbench run --model ...\n\n");
     for (const Command& command : commands()) put("  kbench {:<8} {}\n", command.name, command.what);
-    put("\n`kbench COMMAND --help` lists a command's options; `kbench --version` says what this is.\n");
+    put("\n`kbench help COMMAND` lists a command's options; `kbench --version` says what this is.\n");
     put("Exit codes: 0 done; 1 a verification or measurement failed; 2 bad usage or input; 3 device missing.\n");
 }
 
@@ -68,11 +68,15 @@ void restart_where_blas_misjudged(char** argv) {
 }
 
 int dispatch(const std::vector<std::string>& arguments, const std::string& command_line) {
+    if (arguments.size() == 2 && arguments[0] == "help" && !arguments[1].starts_with("-"))
+        return dispatch({arguments[1], "--help"}, command_line);
+    if (arguments.size() > 2 && arguments[0] == "help")
+        throw UsageError("help: name one command, as in `kbench help run`");
     if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
         print_help();
         return static_cast<int>(ExitCode::success);
     }
-    if (arguments[0] == "--version") {
+    if (arguments[0] == "--version" || arguments[0] == "-V") {
         put("{}\n", version_text());
         return static_cast<int>(ExitCode::success);
     }

@@ -27,7 +27,7 @@ int ceilings_command(const std::vector<std::string>& arguments, const std::strin
     const std::unique_ptr<Profiler> profiler = make_profiler(device);
     const Environment environment = describe_environment(device, profiler->machine_state(), command_line);
     std::vector<std::string> warnings = device.info().warnings;
-    Progress progress;
+    Progress progress(request.quiet);
     progress.show(fmt::format("ceilings of the {}", name(device.kind())));
     const CeilingRun run = obtain_ceilings(ceiling_source(device, profiler->machine_state()), environment,
                                            request.ceilings, ceiling_file(cache_directory()), warnings);

@@ -28,6 +28,7 @@ const OptionOf<CeilingsRequest> table[] = {
          r.format = static_cast<CeilingFormat>(std::ranges::find(ceiling_format_names, chosen) -
                                                std::begin(ceiling_format_names));
      }},
+    quiet_option<CeilingsRequest>(),
 };
 
 }  // namespace

@@ -16,6 +16,7 @@ struct CeilingsRequest {
     DeviceRequest device;
     CeilingRequest ceilings;
     CeilingFormat format = CeilingFormat::text;
+    bool quiet = false;
 };
 std::span<const OptionOf<CeilingsRequest>> ceilings_options();
 

@@ -74,7 +74,7 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     result.ceilings =
         obtain_ceilings(ceilings, result.environment, request.ceilings, ceiling_file(cache), result.warnings);
     const StopSignals signals;
-    MicroSession session(request.run, device, *profiler, providers, result, request.device_s);
+    MicroSession session(request.run, device, *profiler, providers, result, request.device_s, request.quiet);
     // What is measured is on disk soon, but not all of it written again after every benchmark.
     using Clock = std::chrono::steady_clock;
     Clock::time_point saved = Clock::now();

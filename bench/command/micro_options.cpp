@@ -116,6 +116,7 @@ const OptionOf<Request> table[] = {
      [](Request& r, const std::string& text) { r.out = text; }},
     {"--compress", "", "", "write result.json.gz, a tenth of the size; every command reads it like result.json",
      [](MicroRequest& r, const std::string&) { r.compress = true; }},
+    quiet_option<Request>(),
     {"--no-verify", "", "", "skip the check against the reference; recorded in the result",
      [](Request& r, const std::string&) { r.run.verify = false; }},
     {"--retune", "", "", "measure GEMM algorithms again instead of using the remembered ones",

@@ -27,7 +27,7 @@ struct MicroRequest {
     bool compress = false;  ///< result.json.gz
     PointOptions run;
     double device_s = 0.05;  ///< to spend in timed runs, at the least
-    bool retune = false;
+    bool retune = false, quiet = false;
 };
 std::span<const OptionOf<MicroRequest>> micro_options();
 

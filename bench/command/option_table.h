@@ -63,6 +63,13 @@ std::string parse_options(const CommandText& command, std::type_identity_t<std::
     return parse_arguments(command, bind_options<Request>(table, request), unnamed, arguments);
 }
 
+/// The row of -q for a `Request` with a member `quiet`.
+template <class Request>
+OptionOf<Request> quiet_option() {
+    return {"-q,--quiet", "", "", "show no progress while it measures",
+            [](Request& r, const std::string&) { r.quiet = true; }};
+}
+
 /// The table for docs/.
 template <class Request>
 std::string markdown_of(std::span<const OptionOf<Request>> table) {

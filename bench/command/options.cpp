@@ -180,6 +180,7 @@ const Option table[] = {
      }},
     {"-v,--verbose", "", "", "print every figure and where it comes from, in place of the answer on one screen",
      [](RunRequest& r, const std::string&) { r.verbose = true; }},
+    quiet_option<RunRequest>(),
     {"--time-budget", "SECONDS", "7",
      "sampling of a point ends after this, converged or not; on a CPU so do, after as long again, the forwards on fewer threads and beside a thief and the steps at larger sizes",
      [](RunRequest& r, const std::string& text) {

@@ -19,7 +19,7 @@ struct RunRequest {
     DeviceRequest device;
     bool quick = false, latency_only = false;
     bool time_budget_given = false;
-    bool resume = false, dry_run = false, verbose = false;
+    bool resume = false, dry_run = false, verbose = false, quiet = false;
     CeilingRequest ceilings;
     RunOptions run;
 };

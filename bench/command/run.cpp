@@ -141,7 +141,7 @@ int measure_and_report(RunRequest& request, const std::string& command_line, con
         remembered_noise(noise_file(request.run.cache_directory), result.environment, result.warnings);
     add_run_warnings(result, device, remark, request.run.verify);
     const CeilingSource ceilings = ceiling_source(device, profiler->machine_state());
-    Progress progress;
+    Progress progress(request.quiet);
     FinishedPoints finished = finished_points(request, device, store, result);
     if (!finished.empty()) {
         result.ceilings = finished.begin()->second.ceilings;

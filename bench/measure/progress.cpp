@@ -21,17 +21,17 @@ std::size_t room() {
 
 }  // namespace
 
-Progress::Progress() : terminal_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(bool quiet) : shows_(!quiet && isatty(STDERR_FILENO) == 1) {}
 
 void Progress::show(const std::string& text) {
-    if (!terminal_) return;
+    if (!shows_) return;
     const std::string fits = text.substr(0, room());
     say_text("\r" + without_controls(fmt::format("{:<{}}", fits, std::min(shown_, room()))));
     shown_ = fits.size();
 }
 
 void Progress::clear() {
-    if (!terminal_ || shown_ == 0) return;
+    if (!shows_ || shown_ == 0) return;
     say_text(fmt::format("\r{:<{}}\r", "", std::min(shown_, room())));
     shown_ = 0;
 }

@@ -8,15 +8,15 @@
 
 namespace kbench {
 
-/// Where progress goes; one line, rewritten. Quiet unless stderr is a terminal.
+/// Where progress goes; one line, rewritten. Quiet where that is asked for, or stderr is no terminal.
 class Progress {
   public:
-    Progress();
+    explicit Progress(bool quiet = false);
     void show(const std::string& text);
     void clear();
 
   private:
-    bool terminal_;
+    bool shows_;
     std::size_t shown_ = 0;
 };
 

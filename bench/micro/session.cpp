@@ -167,14 +167,15 @@ void expect_no_traffic(Point& point, double set_bytes, double cache_bytes) {
 }
 
 MicroSession::MicroSession(const PointOptions& options, Device& device, Profiler& profiler, Providers& providers,
-                           Result& result, double device_s)
+                           Result& result, double device_s, bool quiet)
     : options_(options),
       device_s_(device_s),
       device_(device),
       profiler_(profiler),
       result_(result),
       roofs_(result.ceilings, name(device.kind())),
-      providers_(providers) {
+      providers_(providers),
+      progress_(quiet) {
     options_.counters.most_ranges = counted_runs;
 }
 

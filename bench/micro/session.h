@@ -55,9 +55,9 @@ void expect_no_traffic(Point& point, double set_bytes, double cache_bytes);
 class MicroSession {
   public:
     /// Points go to `result`, whose ceilings are the roofs; each benchmark times `device_s` of runs at the least. All
-    /// of them must outlive the session; `profiler` and `providers` are those of the device.
+    /// of them must outlive the session; `profiler` and `providers` are those of the device. `quiet`: no progress.
     MicroSession(const PointOptions& options, Device& device, Profiler& profiler, Providers& providers, Result& result,
-                 double device_s);
+                 double device_s, bool quiet = false);
 
     /// Whether hardware counters are asked for that a GPU has; a CPU's may be missing.
     bool counts() const { return device_.is_gpu() && !options_.counters.nothing(); }

@@ -88,7 +88,7 @@ class AbRuns {
                                 title.empty() ? "" : ": ", times.a_ms, times.b_ms);
         }
         for (AbPoint& point : comparison_.points) point.among = comparison_.points.size();
-        say("pair {}: {}\n", pair + 1, line);
+        if (!request_.quiet) say("pair {}: {}\n", pair + 1, line);
     }
 
     void describe(char side, const NamedResult& run) {

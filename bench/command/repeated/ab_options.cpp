@@ -36,6 +36,7 @@ const OptionOf<AbRequest> table[] = {
      [](AbRequest& r, const std::string& text) {
          r.format = word("--format", text, {"text", "html", "json"});
      }},
+    quiet_option<AbRequest>(),
 };
 
 /// As a shell reads them, without running anything.

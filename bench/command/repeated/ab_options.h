@@ -24,7 +24,7 @@ struct AbCommand {
 
 struct AbRequest {
     std::string a, b, format = "text";
-    bool b_given = false;
+    bool b_given = false, quiet = false;
     std::filesystem::path out;
     double budget_s = 300, target = 0.005;
     std::optional<double> fail_above;

@@ -80,11 +80,13 @@ constexpr Length lengths[] = {{"--seq", "seq", "sequence length in tokens", 128}
 
 /// The options of `kbench run` that hold for each of a study's points; a study decides the others itself.
 constexpr std::string_view shared_options[] = {
-    "--model",         "--config",          "--seq",       "--frames",  "--cell",         "--lengths", "--attention",
-    "--optimizer",     "--master",          "--recompute", "--backend", "--device",       "--sms",     "--threads",
-    "--provider",      "--weights",         "--seed",      "--out",     "--resume",       "--shard",   "--dry-run",
-    "--time-budget",   "--interval",        "--counters",  "--metrics", "--ceilings",     "--quick",   "--no-verify",
-    "--no-sm-scaling", "--no-size-scaling", "--no-theft",  "--retune",  "--deterministic"};
+    "--model",           "--config",    "--seq",         "--frames",       "--cell",
+    "--lengths",         "--attention", "--optimizer",   "--master",       "--recompute",
+    "--backend",         "--device",    "--sms",         "--threads",      "--provider",
+    "--weights",         "--seed",      "-q,--quiet",    "--out",          "--resume",
+    "--shard",           "--dry-run",   "--time-budget", "--interval",     "--counters",
+    "--metrics",         "--ceilings",  "--quick",       "--no-verify",    "--no-sm-scaling",
+    "--no-size-scaling", "--no-theft",  "--retune",      "--deterministic"};
 
 }  // namespace
 

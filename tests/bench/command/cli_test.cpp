@@ -110,6 +110,18 @@ TEST_F(Cli, ACompressedResultIsTheSameToEveryCommand) {
     expect_refusal("--config " + tiny() + " --backend cpu --quick --out " + small, "holds a result.json.gz already");
 }
 
+TEST_F(Cli, HelpAndVersionAreAskedForAsElsewhere) {
+    for (const char* command : {"run", "micro", "list"}) {
+        const Outcome help = kbench(std::string("help ") + command);
+        EXPECT_EQ(help.exit_code, 0) << help.err;
+        EXPECT_EQ(help.out, kbench(command + std::string(" --help")).out);
+    }
+    EXPECT_EQ(kbench("help").out, kbench("--help").out);
+    EXPECT_EQ(kbench("-V").out, kbench("--version").out);
+    expect_refusal("help micor", "unknown command 'micor'; did you mean micro?");
+    expect_refusal("help run micro", "name one command");
+}
+
 TEST_F(Cli, MistypedNamesAreAnsweredWithTheNearest) {
     expect_refusal("micor", "unknown command 'micor'; did you mean micro? One of run, micro, ");
     expect_refusal("list metric", "cannot list 'metric'; did you mean metrics? One of models, ");
