@@ -3,6 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
+#include <map>
+
 #include "kbench/error.h"
 #include "models/base/nearest.h"
 
@@ -21,6 +24,14 @@ namespace {
                          : fmt::format("'{}' is not expected; `{} --help` lists the options", argument, command));
 }
 
+/// Throws UsageError for an option that was `before` and is `now`.
+[[noreturn]] void refuse_twice(const BoundOption& option, const std::string& before, const std::string& now) {
+    const std::string name = split(std::string(option.name)).back();
+    throw UsageError(option.value.ends_with(",...")
+                         ? fmt::format("{0} is given twice; a list is {0} {1},{2}", name, before, now)
+                         : fmt::format("{} is given twice; give it once", name));
+}
+
 }  // namespace
 
 std::string parse_arguments(const CommandText& command, std::span<const BoundOption> options,
@@ -28,12 +39,25 @@ std::string parse_arguments(const CommandText& command, std::span<const BoundOpt
     CLI::App app(std::string(command.what), std::string(command.name));
     app.allow_extras();
     if (unnamed != nullptr) app.add_option(std::string(command.argument), *unnamed, std::string(command.argument_what));
+    std::map<std::string_view, std::string> given;
     for (const BoundOption& option : options) {
         if (option.value.empty())
-            app.add_flag_callback(
-                std::string(option.name), [&option] { option.set(""); }, option.help);
+            app.add_flag_function(
+                std::string(option.name),
+                [&option](std::int64_t times) {
+                    if (times > 1) refuse_twice(option, "", "");
+                    if (times > 0) option.set("");
+                },
+                option.help);
         else
-            app.add_option_function<std::string>(std::string(option.name), option.set, option.help)
+            app.add_option_function<std::string>(
+                   std::string(option.name),
+                   [&](const std::string& text) {
+                       const auto [before, is_first] = given.try_emplace(option.name, text);
+                       if (!is_first && !option.repeats) refuse_twice(option, before->second, text);
+                       option.set(text);
+                   },
+                   option.help)
                 ->type_name(std::string(option.value))
                 ->trigger_on_parse();
     }

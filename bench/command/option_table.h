@@ -22,6 +22,7 @@ struct OptionOf {
     std::string fallback;  ///< what holds without it
     std::string help;
     std::function<void(Request&, const std::string& text)> set;
+    bool repeats = false;  ///< each one adds to those before; all other options are refused a second time
 };
 
 /// What a command's help begins with: its name, what it does, and the arguments that have no option's name, if any.
@@ -35,10 +36,12 @@ struct BoundOption {
     std::string_view name, value;
     std::string help;
     std::function<void(const std::string& text)> set;
+    bool repeats;
 };
 
 /// Calls `set` of each option that `arguments` name; what has no option's name goes to `unnamed`, which stands only
-/// where the command takes such. Returns the help text if it was asked for, else nothing. Throws UsageError, one line.
+/// where the command takes such. Returns the help text if it was asked for, else nothing. Throws UsageError, one line;
+/// also where an option is given twice that does not repeat.
 std::string parse_arguments(const CommandText& command, std::span<const BoundOption> options,
                             std::vector<std::string>* unnamed, const std::vector<std::string>& arguments);
 
@@ -50,7 +53,8 @@ std::vector<BoundOption> bind_options(std::span<const OptionOf<Request>> table, 
         std::string help = option.help;
         if (!option.fallback.empty()) help += fmt::format(" [{}]", option.fallback);
         options.push_back({option.name, option.value, std::move(help),
-                           [&request, &option](const std::string& text) { option.set(request, text); }});
+                           [&request, &option](const std::string& text) { option.set(request, text); },
+                           option.repeats});
     }
     return options;
 }

@@ -134,7 +134,8 @@ const Option table[] = {
                  throw UsageError(fmt::format("--provider '{}': must be op=name, such as gemm=cublas", part));
              r.run.providers[part.substr(0, equals)] = part.substr(equals + 1);
          }
-     }},
+     },
+     true},
     {"--weights", "FILE", "",
      "safetensors: a file, an index of shards or a folder of either; without it weights are random as the model initialises them",
      [](RunRequest& r, const std::string& text) { r.run.weights = text; }},
@@ -144,13 +145,15 @@ const Option table[] = {
          FilesByName one;
          name_file("--input", text, one);
          name_input("--input", one.begin()->first, one.begin()->second.string(), r.run);
-     }},
+     },
+     true},
     {"--dump-output", "NAME=FILE", "", "write an output of the model as .npy",
      [](RunRequest& r, const std::string& text) {
          FilesByName one;
          name_file("--dump-output", text, one);
          name_dump("--dump-output", one.begin()->first, one.begin()->second, r.run);
-     }},
+     },
+     true},
     {"--tokens", "FILE", "", "the same as --input tokens=FILE",
      [](RunRequest& r, const std::string& text) { name_input("--tokens", "tokens", text, r.run); }},
     {"--dump-logits", "FILE", "", "the same as --dump-output logits=FILE",

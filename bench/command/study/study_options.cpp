@@ -97,7 +97,7 @@ std::span<const OptionOf<StudyRequest>> study_options() {
             const std::span<const Option> run = run_options();
             const auto row = std::ranges::find(run, name, &Option::name);
             list.push_back({row->name, row->value, row->fallback, row->help,
-                            [row](StudyRequest& r, const std::string& text) { row->set(r, text); }});
+                            [row](StudyRequest& r, const std::string& text) { row->set(r, text); }, row->repeats});
             const auto* length = std::ranges::find(lengths, name, &Length::option);
             if (length == std::end(lengths)) continue;
             list.back().value = "N";

@@ -449,7 +449,7 @@ TEST_F(Cli, ShardsRunApartAreJoinedAgain) {
 
 TEST_F(Cli, ImpossibleFiguresAreSaidFirstWithExitOne) {
     const std::string out = (directory_ / "planted").string();
-    ASSERT_EQ(kbench("--config " + tiny() + " --backend cpu --quick --ceilings none --out " + out).exit_code, 0);
+    ASSERT_EQ(kbench("--config " + tiny() + " --backend cpu --quick --out " + out).exit_code, 0);
     nlohmann::ordered_json json = nlohmann::ordered_json::parse(read_text(out + "/result.json"));
     json["points"][0]["end_to_end"]["latency"]["summary_ms"]["median"] = -1.0;
     const std::string planted = directory_.write("planted.json", json.dump()).string();
@@ -468,7 +468,7 @@ TEST_F(Cli, ImpossibleFiguresAreSaidFirstWithExitOne) {
 
 TEST_F(Cli, AResultThatSaysItIsWrongPassesNoGate) {
     const std::string out = (directory_ / "right").string();
-    ASSERT_EQ(kbench("--config " + tiny() + " --backend cpu --quick --ceilings none --out " + out).exit_code, 0);
+    ASSERT_EQ(kbench("--config " + tiny() + " --backend cpu --quick --out " + out).exit_code, 0);
     nlohmann::ordered_json json = nlohmann::ordered_json::parse(read_text(out + "/result.json"));
     const auto gate = [&](const std::string& file) { return "compare " + out + " " + file + " --fail-above 1000%"; };
     json["points"][0]["verification"]["steps"][0]["error_over_bound"] = 9;

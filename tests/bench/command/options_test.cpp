@@ -63,6 +63,22 @@ TEST(Options, PrecisionsAreSpeltAsPyTorchNumPyAndCSpellThem) {
     EXPECT_THAT(refusal({"--model", "gpt2", "--cell", "half"}), HasSubstr("must be one of lstm, gru, rnn"));
 }
 
+TEST(Options, GivenTwiceAreRefusedWhereTheyDoNotRepeat) {
+    const auto of_gpt2 = [](std::vector<std::string> more) {
+        more.insert(more.begin(), {"--model", "gpt2"});
+        return refusal(more);
+    };
+    EXPECT_EQ(of_gpt2({"--batch", "1", "--batch=2"}), "--batch is given twice; a list is --batch 1,2");
+    EXPECT_EQ(of_gpt2({"--model", "gpt2"}), "--model is given twice; give it once");
+    EXPECT_EQ(of_gpt2({"--quick", "--quick"}), "--quick is given twice; give it once");
+    EXPECT_EQ(of_gpt2({"-v", "--verbose"}), "--verbose is given twice; give it once");
+    const RunRequest r = parse_run({"--model", "gpt2", "--provider", "gemm=blas", "--provider", "gelu=native",
+                                    "--input", "tokens=t", "--input", "lengths=l"})
+                             .request;
+    EXPECT_EQ(r.run.providers.size(), 2U);
+    EXPECT_EQ(r.run.inputs.size(), 2U);
+}
+
 /// What a row of the table of axes gives the command line, whatever the axis.
 TEST(Options, EveryAxisWithAnOptionSetsItsPoints) {
     const std::string help = parse_run({"--help"}).help;
