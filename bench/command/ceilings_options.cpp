@@ -18,10 +18,8 @@ const OptionOf<CeilingsRequest> table[] = {
     threads_option<CeilingsRequest>(),
     {"--remeasure", "", "", "measure them again, whatever is remembered",
      [](CeilingsRequest& r, const std::string&) { r.ceilings.policy = CeilingPolicy::measure; }},
-    {"--seconds", "S", "4", "about how long measuring all of them takes",
-     [](CeilingsRequest& r, const std::string& text) {
-         r.ceilings.seconds = number<double>("--seconds", text, 0.1, "a number of seconds");
-     }},
+    {"--seconds", "TIME", "4s", "about how long measuring all of them takes",
+     [](CeilingsRequest& r, const std::string& text) { r.ceilings.seconds = seconds("--seconds", text, "100ms"); }},
     {"--format", "F", "text", "text, json (the ceilings of a result.json) or markdown",
      [](CeilingsRequest& r, const std::string& text) {
          const std::string chosen = word("--format", text, ceiling_format_names);

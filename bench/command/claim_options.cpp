@@ -16,24 +16,6 @@ namespace {
 
 using Options = std::vector<OptionOf<ClaimRequest>>;
 
-/// A number above 0 and the unit behind it; the unit is empty where there is no such number.
-std::pair<double, std::string_view> number_and_unit(const std::string& text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || !std::isfinite(value) || value <= 0) return {0, ""};
-    return {value, std::string_view(end)};
-}
-
-/// "31ms", "2.1s", "450us".
-double seconds_of(const std::string& text) {
-    constexpr std::pair<std::string_view, double> units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
-    const auto [value, told] = number_and_unit(text);
-    for (const auto& [unit, seconds] : units)
-        if (told == unit) return value * seconds;
-    throw UsageError(
-        fmt::format("--latency '{}': must be a time above 0 with its unit, such as 31ms, 2.1s or 450us", text));
-}
-
 /// "38600tokens/s", "12sequences/s", "763TFLOP/s".
 void set_rate(ClaimRequest& request, const std::string& text) {
     struct Unit {
@@ -141,9 +123,10 @@ std::span<const OptionOf<ClaimRequest>> claim_options() {
         options.push_back({"--devices", "N", "1",
                            "how many such machines share the work; what they exchange is not counted",
                            [](ClaimRequest& r, const std::string& text) { r.devices = parse_devices(text); }});
-        options.push_back({"--latency", "TIME", "",
-                           "the claimed time of a forward pass or training step, such as 31ms, 2.1s or 450us",
-                           [](ClaimRequest& r, const std::string& text) { r.latency_s = seconds_of(text); }});
+        options.push_back(
+            {"--latency", "TIME", "",
+             "the claimed time of a forward pass or training step, such as 31ms, 2.1s or 450us",
+             [](ClaimRequest& r, const std::string& text) { r.latency_s = seconds("--latency", text, "1ns"); }});
         options.push_back(
             {"--throughput", "RATE", "",
              "instead of --latency: the claimed rate of all devices, such as 38600tokens/s, 12sequences/s or 763TFLOP/s",

@@ -104,10 +104,8 @@ const OptionOf<Request> table[] = {
      [](Request& r, const std::string& text) { set_counters(r.run.counters, text); }},
     {"--ceilings", "WHICH", "auto", "the machine's roofs: auto (remembered, else measured), measure or none",
      [](Request& r, const std::string& text) { r.ceilings.policy = parse_ceiling_policy(text); }},
-    {"--time-budget", "SECONDS", "1", "for the samples of a benchmark, converged or not; twenty are taken in any case",
-     [](Request& r, const std::string& text) {
-         r.run.sampler.time_budget_s = number<double>("--time-budget", text, 0.001, "a number of seconds");
-     }},
+    {"--time-budget", "TIME", "1s", "for the samples of a benchmark, converged or not; twenty are taken in any case",
+     [](Request& r, const std::string& text) { r.run.sampler.time_budget_s = seconds("--time-budget", text, "1ms"); }},
     {"--seed", "N", "1", "seed of random operands",
      [](Request& r, const std::string& text) {
          r.run.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
@@ -134,9 +132,7 @@ bool is_benchmarks(const std::string& argument) {
 constexpr std::string_view min_time = "--benchmark_min_time=";
 
 double parse_min_time(const std::string& argument) {
-    std::string text = argument.substr(min_time.size());
-    if (text.ends_with("s")) text.pop_back();
-    return number<double>("--benchmark_min_time", text, 0, "a number of seconds");
+    return seconds("--benchmark_min_time", argument.substr(min_time.size()), "1ns");
 }
 
 /// What Google Benchmark would answer with its help, or with nonsense, and exit code 0.

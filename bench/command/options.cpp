@@ -184,10 +184,10 @@ const Option table[] = {
     {"-v,--verbose", "", "", "print every figure and where it comes from, in place of the answer on one screen",
      [](RunRequest& r, const std::string&) { r.verbose = true; }},
     quiet_option<RunRequest>(),
-    {"--time-budget", "SECONDS", "7",
+    {"--time-budget", "TIME", "7s",
      "sampling of a point ends after this, converged or not; on a CPU so do, after as long again, the forwards on fewer threads and beside a thief and the steps at larger sizes",
      [](RunRequest& r, const std::string& text) {
-         r.run.sampler.time_budget_s = number<double>("--time-budget", text, 0.01, "a number of seconds");
+         r.run.sampler.time_budget_s = seconds("--time-budget", text, "10ms");
          r.time_budget_given = true;
      }},
     {"--interval", "SHARE", "0.5%", "sampling ends when half the median's 95 % interval is within this",

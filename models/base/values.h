@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "kbench/error.h"
@@ -36,6 +37,14 @@ T number(std::string_view option, const std::string& text, T least, std::string_
         throw UsageError(fmt::format("{} '{}': must be {} of at least {}", option, text, what, least));
     return value;
 }
+
+/// A finite number above 0 at the begin of `text`, and what stands behind it; 0 and nothing where there is none.
+std::pair<double, std::string_view> number_and_unit(std::string_view text);
+
+/// Seconds of a time: "450us", "31ms", "1.5s", "8m", "1h", or "10" for seconds. At least `least`, a time too.
+/// `otherwise`: what else the option takes, for the error.
+double seconds(std::string_view option, const std::string& text, std::string_view least,
+               std::string_view otherwise = "");
 
 /// A word out of `allowed`; throws where it is another.
 std::string word(std::string_view option, const std::string& text, std::span<const std::string_view> allowed);

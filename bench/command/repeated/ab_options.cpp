@@ -24,10 +24,8 @@ const OptionOf<AbRequest> table[] = {
      }},
     {"--interval", "SHARE", "0.5%", "runs end when the 95 % interval of B/A is within this of its middle",
      [](AbRequest& r, const std::string& text) { r.target = parse_share("--interval", text); }},
-    {"--budget", "SECONDS", "300", "no pair begins after so long, known or not",
-     [](AbRequest& r, const std::string& text) {
-         r.budget_s = number<double>("--budget", text, 1, "a number of seconds");
-     }},
+    {"--budget", "TIME", "5m", "no pair begins after so long, known or not",
+     [](AbRequest& r, const std::string& text) { r.budget_s = seconds("--budget", text, "1s"); }},
     {"--fail-above", "SHARE", "", "such as 2% or 0.02: exit code 1 when B takes longer than A by more, for certain",
      [](AbRequest& r, const std::string& text) { r.fail_above = parse_share("--fail-above", text); }},
     {"--out", "DIR", "kbench-runs/<time>-ab", "where ab.json and the result of every run go",

@@ -13,33 +13,6 @@
 namespace kbench {
 namespace {
 
-/// "90", "90s", "8m", "1.5h", "none".
-std::optional<double> budget(const std::string& text) {
-    if (text == "none") return std::nullopt;
-    constexpr std::string_view what = "a time such as 90s, 8m or 1h, or none";
-    double unit = 1;
-    std::string digits = text;
-    if (!digits.empty()) switch (digits.back()) {
-            case 'h': unit = 3600; break;
-            case 'm': unit = 60; break;
-            case 's': break;
-            default: unit = 0;
-        }
-    if (unit > 0 && !digits.empty())
-        digits.pop_back();
-    else
-        unit = 1;
-    double value = 0;
-    try {
-        value = number<double>("--budget", digits, 0.0, what) * unit;
-    } catch (const UsageError&) {
-        throw UsageError(fmt::format("--budget '{}': must be {}", text, what));
-    }
-    if (!std::isfinite(value) || value < 1)
-        throw UsageError(fmt::format("--budget '{}': must be {}, of at least a second", text, what));
-    return value;
-}
-
 std::vector<std::int64_t> batches(const std::string& text) {
     std::vector<std::int64_t> list;
     for (const AxisValue& value : axis_values(axis_named("batch"), text)) {
@@ -65,7 +38,9 @@ const OptionOf<StudyRequest> own_options[] = {
      [](StudyRequest& r, const std::string& text) { r.precisions = parse_precisions(text); }},
     {"--budget", "TIME", "10m",
      "leave out what would not be done within this time, such as 90s, 8m or 1h, and say so in the report; none: leave out nothing",
-     [](StudyRequest& r, const std::string& text) { r.budget_s = budget(text); }},
+     [](StudyRequest& r, const std::string& text) {
+         r.budget_s = text == "none" ? std::nullopt : std::optional(seconds("--budget", text, "1s", ", or none"));
+     }},
     {"--redraw", "DIR", "", "measure nothing: draw the reports of the study in DIR again",
      [](StudyRequest& r, const std::string& text) { r.redraw = text; }},
 };

@@ -710,7 +710,7 @@ TEST_F(Cli, ARunGoesOnWithoutCeilings) {
     EXPECT_FALSE(std::filesystem::exists(directory_ / "cache/ceilings.json"));
     expect_refusal("--model gpt2 --ceilings some", "--ceilings 'some': must be one of auto, measure, none");
     expect_refusal("ceilings --format xml", "--format 'xml': must be one of text, json, markdown");
-    expect_refusal("ceilings --seconds 0", "must be a number of seconds of at least 0.1");
+    expect_refusal("ceilings --seconds 0", "must be a time of at least 100ms");
 }
 
 }  // namespace

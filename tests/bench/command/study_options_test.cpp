@@ -42,7 +42,9 @@ TEST(StudyOptions, HaveABudgetOfTenMinutesUnlessToldOtherwise) {
 
 TEST(StudyOptions, RefuseABudgetThatIsNoTime) {
     for (const char* wrong : {"", "m", "-5m", "0", "inf", "nan", "8 minutes", "1e400"})
-        EXPECT_THAT(refusal({"--budget", wrong}), HasSubstr("must be a time such as 90s, 8m or 1h, or none")) << wrong;
+        EXPECT_THAT(refusal({"--budget", wrong}),
+                    HasSubstr("must be a time of at least 1s, such as 31ms, 1.5s, 8m or 10 for seconds, or none"))
+            << wrong;
 }
 
 TEST(StudyOptions, TakeOneValueWhereNothingIsVaried) {
