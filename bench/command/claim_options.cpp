@@ -151,7 +151,11 @@ ParsedClaim parse_claim(const std::vector<std::string>& arguments) {
     ParsedClaim parsed;
     ClaimRequest& request = parsed.request;
     constexpr CommandText command{
-        "kbench claim", "Checks a published time against what its machine can do at the most. Nothing is measured."};
+        .name = "kbench claim",
+        .what = "Checks a published time against what its machine can do at the most. Nothing is measured.",
+        .examples = {"kbench claim --model gpt2-large --latency 31ms --machine h100-sxm",
+                     "kbench claim --model gpt2 --batch 8 --throughput 38600tokens/s --machine l4",
+                     "kbench claim --op gemm --shape m64n64k64 --latency 5us --machine l4"}};
     parsed.help = parse_options(command, claim_options(), request, arguments);
     if (!parsed.help.empty()) return parsed;
     if (request.op.empty() && request.shape.empty())

@@ -73,8 +73,14 @@ ParsedCompare parse_compare(const std::vector<std::string>& arguments) {
     ParsedCompare parsed;
     CompareRequest& request = parsed.request;
     constexpr CommandText command{
-        "kbench compare", "Compares results: what takes longer, why, and what it costs. Nothing is measured.", "RESULT",
-        "result.json files, or directories: their result.json, or all results in them as one; the first is A"};
+        .name = "kbench compare",
+        .what = "Compares results: what takes longer, why, and what it costs. Nothing is measured.",
+        .argument = "RESULT",
+        .argument_what =
+            "result.json files, or directories: their result.json, or all results in them as one; the first is A",
+        .examples = {"kbench compare runs/before runs/after",
+                     "kbench compare runs/h200 runs/xeon --price h200=3.5,xeon=0.8",
+                     "kbench compare runs/before runs/after --fail-above 3%"}};
     parsed.help = parse_options(command, compare_options(), request, arguments, &request.files);
     if (!parsed.help.empty()) return parsed;
     if (request.files.size() < 2)

@@ -325,8 +325,12 @@ ParsedMicro parse_micro(const std::vector<std::string>& arguments) {
         parsed.benchmark_arguments.push_back(fmt::format("{}{}", out_file, file));
     parsed.benchmark_arguments[1] = fmt::format("{}{}", min_time, request.device_s);
     constexpr CommandText command{
-        "kbench micro",
-        "Runs single ops by provider, precision and shape on Google Benchmark, whose --benchmark_ options all work."};
+        .name = "kbench micro",
+        .what =
+            "Runs single ops by provider, precision and shape on Google Benchmark, whose --benchmark_ options all work.",
+        .examples = {"kbench micro --op gemm --shape m1024n5120k1280+bias+gelu",
+                     "kbench micro --shapes-of gpt2 --precision bf16 --cache hot",
+                     "kbench micro --suite deepbench --op conv2d --direction fwd,wgrad"}};
     parsed.help = parse_options(command, micro_options(), request, own);
     if (!parsed.help.empty()) return parsed;
     std::ranges::for_each(parsed.benchmark_arguments, check_benchmark_option);

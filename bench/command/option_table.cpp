@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 
+#include "bench/command/command.h"
 #include "kbench/error.h"
 #include "models/base/nearest.h"
 
@@ -64,7 +65,8 @@ std::string parse_arguments(const CommandText& command, std::span<const BoundOpt
     try {
         app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     } catch (const CLI::CallForHelp&) {
-        return app.help();
+        const std::vector<HelpRow> rows(options.begin(), options.end());
+        return help_text(command, rows, terminal_width().value_or(80));
     } catch (const CLI::ParseError& error) {
         std::string line = error.what();
         if (const std::size_t end = line.find('\n'); end != std::string::npos) line.resize(end);

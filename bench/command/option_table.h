@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "bench/command/help.h"
 #include "models/base/values.h"
 
 namespace kbench {
@@ -25,16 +26,8 @@ struct OptionOf {
     bool repeats = false;  ///< each one adds to those before; all other options are refused a second time
 };
 
-/// What a command's help begins with: its name, what it does, and the arguments that have no option's name, if any.
-struct CommandText {
-    std::string_view name, what;
-    std::string_view argument = {}, argument_what = {};
-};
-
 /// One option of a command, bound to where its value goes.
-struct BoundOption {
-    std::string_view name, value;
-    std::string help;
+struct BoundOption : HelpRow {
     std::function<void(const std::string& text)> set;
     bool repeats;
 };
@@ -52,7 +45,7 @@ std::vector<BoundOption> bind_options(std::span<const OptionOf<Request>> table, 
     for (const OptionOf<Request>& option : table) {
         std::string help = option.help;
         if (!option.fallback.empty()) help += fmt::format(" [{}]", option.fallback);
-        options.push_back({option.name, option.value, std::move(help),
+        options.push_back({{option.name, option.value, std::move(help)},
                            [&request, &option](const std::string& text) { option.set(request, text); },
                            option.repeats});
     }

@@ -339,14 +339,25 @@ std::span<const Option> run_options() {
 }
 
 std::string options_markdown() {
-    return "# kbench run\n\nWritten from the table in bench/command/options.cpp by a test; `kbench run --help` says the same.\n\n" +
-           markdown_of(run_options());
+    std::string text =
+        "# kbench run\n\nWritten from the table in bench/command/options.cpp by a test; `kbench run --help` says the same.\n";
+    for (const std::string_view group : option_groups()) {
+        std::vector<Option> rows;
+        std::ranges::copy_if(run_options(), std::back_inserter(rows),
+                             [&](const Option& option) { return option_group(option.name) == group; });
+        if (!rows.empty()) text += fmt::format("\n## {}\n\n{}", group, markdown_of<RunRequest>(rows));
+    }
+    return text;
 }
 
 ParsedRun parse_run(const std::vector<std::string>& arguments) {
     ParsedRun parsed;
     constexpr CommandText command{
-        "kbench run", "Runs a model, verifies every kind of step, times it and writes result.json and reports."};
+        .name = "kbench run",
+        .what = "Runs a model, verifies every kind of step, times it and writes result.json and reports.",
+        .examples = {"kbench --model gpt2-large --seq 1024",
+                     "kbench --model gpt2 --batch 1,2,4 --precision fp32,bf16 --quick",
+                     "kbench --model gpt2 --direction train --counters full --out runs/train"}};
     const std::vector<BoundOption> options = bind_options<RunRequest>(run_options(), parsed.request);
     parsed.help = parse_arguments(command, options, nullptr, arguments);
     if (parsed.help.empty()) resolve(parsed.request);

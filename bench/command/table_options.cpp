@@ -79,8 +79,13 @@ std::string table_markdown() {
 ParsedTable parse_table(const std::vector<std::string>& arguments) {
     ParsedTable parsed;
     TableRequest& request = parsed.request;
-    constexpr CommandText command{"kbench table", "Shows a result as a table. Nothing is measured.", "RESULT",
-                                  "result.json files, or directories of them"};
+    constexpr CommandText command{
+        .name = "kbench table",
+        .what = "Shows a result as a table. Nothing is measured.",
+        .argument = "RESULT",
+        .argument_what = "result.json files, or directories of them",
+        .examples = {"kbench table runs/gpt2", "kbench table runs/gpt2 --by layer --fold -c steps,layer,time_us",
+                     "kbench table runs/gpt2 --sort time_us --top 10 --csv"}};
     parsed.help = parse_options(command, table_options(), request, arguments, &request.files);
     if (!parsed.help.empty()) return parsed;
     if (request.files.empty())

@@ -111,8 +111,12 @@ ParsedAb parse_ab(const std::vector<std::string>& arguments) {
     ParsedAb parsed;
     AbRequest& request = parsed.request;
     constexpr CommandText command{
-        "kbench ab",
-        "Runs two sides in turn and says which is faster: kbench ab --b WORDS -- OPTIONS of `kbench run` or `kbench micro` that both have."};
+        .name = "kbench ab",
+        .what =
+            "Runs two sides in turn and says which is faster: kbench ab --b WORDS -- OPTIONS of `kbench run` or `kbench micro` that both have.",
+        .examples = {"kbench ab --b '--provider gemm=native' -- --model gpt2 --quick",
+                     "kbench ab --a old/kbench --b new/kbench -- --model gpt2",
+                     "kbench ab --b '' -- micro --op gemm --shape m256n256k256"}};
     const auto dashes = std::ranges::find(arguments, "--");
     parsed.help = parse_options(command, ab_options(), request, {arguments.begin(), dashes});
     if (!parsed.help.empty()) return parsed;

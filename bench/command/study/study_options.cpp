@@ -91,8 +91,11 @@ ParsedStudy parse_study(const std::vector<std::string>& arguments) {
     ParsedStudy parsed;
     StudyRequest& request = parsed.request;
     constexpr CommandText command{
-        "kbench study",
-        "Answers four questions about a model on this machine in one report: bottlenecks, batch, precision, forward against backward."};
+        .name = "kbench study",
+        .what =
+            "Answers four questions about a model on this machine in one report: bottlenecks, batch, precision, forward against backward.",
+        .examples = {"kbench study --model gpt2-large", "kbench study --model gpt2 --budget 5m --precisions fp32,bf16",
+                     "kbench study --redraw runs/study"}};
     parsed.help = parse_options(command, study_options(), request, arguments);
     if (!parsed.help.empty() || !request.redraw.empty()) return parsed;
     for (const Length& length : lengths)

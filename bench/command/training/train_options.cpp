@@ -103,8 +103,11 @@ std::string train_options_markdown() { return markdown_of(train_options()); }
 
 ParsedTrain parse_train(const std::vector<std::string>& arguments) {
     ParsedTrain parsed;
-    constexpr CommandText command{"kbench train",
-                                  "Trains a model: forward, loss, backward and AdamW, step after step."};
+    constexpr CommandText command{.name = "kbench train",
+                                  .what = "Trains a model: forward, loss, backward and AdamW, step after step.",
+                                  .examples = {"kbench train --model gpt2 --steps 100 --precision bf16",
+                                               "kbench train --model gpt2 --data tokens.npy --save gpt2.safetensors",
+                                               "kbench train --model gpt2 --weights gpt2.safetensors --lr 1e-5"}};
     TrainRequest& request = parsed.request;
     parsed.help = parse_options(command, train_options(), request, arguments);
     if (!parsed.help.empty()) return parsed;
