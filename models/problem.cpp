@@ -184,6 +184,8 @@ std::vector<Step> problems_of(const Model& model) {
     return problems;
 }
 
+std::string_view example_shape(const OpKind& kind) { return kind.example.substr(0, kind.example.find('[')); }
+
 Model make_problem_model(const Step& problem, std::int64_t sets, std::int64_t runs) {
     return RunsBuilder(problem, sets).build(runs);
 }

@@ -17,6 +17,9 @@ namespace kbench {
 /// UsageError that shows a right shape.
 Step parse_problem(std::string_view op, std::string_view shape, Direction direction = Direction::fwd);
 
+/// The shape of the kind's example, without what may follow it.
+std::string_view example_shape(const OpKind& kind);
+
 /// The distinct ops of `model` as problems, in order of first use. Fused steps are not among them, because providers
 /// differ in what they fuse.
 std::vector<Step> problems_of(const Model& model);

@@ -49,7 +49,7 @@ OptionOf<Request> axis_option(const Axis& axis) {
 }
 
 const OptionOf<Request> table[] = {
-    {"--op", "OP,...", "all", "which ops (`kbench list ops`)",
+    {"--op", "OP,...", "all", "which ops (`kbench list ops`); one that the model lacks has its shape from that list",
      [](Request& r, const std::string& text) { r.ops = names("--op", text); }},
     {"--shape", "SHAPE,...", "", "shapes of the one op of --op, such as m1024n3840k1280 or m1024n5120k1280+bias+gelu",
      [](Request& r, const std::string& text) { r.shapes = names("--shape", text); }},
@@ -251,9 +251,15 @@ std::vector<AskedProblem> named_problems(const MicroRequest& request) {
     std::vector<std::string> known;
     for (const AskedProblem& p : problems)
         if (std::ranges::find(known, p.op) == known.end()) known.push_back(p.op);
-    for (const std::string& op : request.ops)
-        if (std::ranges::find(known, op) == known.end())
-            throw UsageError(fmt::format("--op '{}': there is no such op; {}", op, nearest_name(op, known)));
+    const bool nothing_says_shapes =
+        request.shapes_file.empty() && request.suite.empty() && request.model.empty() && request.axes.empty();
+    for (const std::string& op : request.ops) {
+        if (std::ranges::find(known, op) != known.end()) continue;
+        const OpKind& kind = require_op_kind(op, fmt::format("--op {}: ", op));
+        if (!nothing_says_shapes)
+            throw UsageError(fmt::format("--op '{}': there is none here; {}", op, nearest_name(op, known)));
+        problems.push_back(problem_of(op, std::string(example_shape(kind))));
+    }
     std::erase_if(problems,
                   [&](const AskedProblem& p) { return std::ranges::find(request.ops, p.op) == request.ops.end(); });
     return problems;

@@ -117,7 +117,7 @@ TEST(GrownSteps, OfEveryKindDoTwiceTheWork) {
         if (kind->grown == nullptr) continue;
         ++kinds;
         for (const Direction direction : kind->directions) {
-            const Step step = parse_problem(kind->name, kind->example.substr(0, kind->example.find('[')), direction);
+            const Step step = parse_problem(kind->name, example_shape(*kind), direction);
             const std::optional<GrownStep> larger = grown(step, 2);
             ASSERT_TRUE(larger) << kind->name;
             EXPECT_EQ(parse_problem(kind->name, shape_text(larger->step), direction), larger->step)

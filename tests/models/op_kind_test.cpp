@@ -22,10 +22,8 @@ using testing::HasSubstr;
 constexpr Direction all_directions[] = {Direction::fwd, Direction::bwd, Direction::dgrad, Direction::wgrad};
 
 /// The shape that a kind's example begins with.
-std::string_view shape_of(const OpKind& kind) { return kind.example.substr(0, kind.example.find('[')); }
-
 Op example_of(const OpKind& kind) {
-    ShapeText shape(shape_of(kind));
+    ShapeText shape(example_shape(kind));
     Op op = kind.parse(shape);
     EXPECT_FALSE(shape.letters_left()) << kind.name;
     EXPECT_TRUE(shape.suffixes().empty()) << kind.name;
@@ -58,7 +56,7 @@ TEST(OpKinds, ReadTheirExampleAndWriteItAgain) {
         const Op op = example_of(*kind);
         EXPECT_EQ(&op.kind(), kind);
         EXPECT_EQ(name(op), kind->name);
-        EXPECT_EQ(op.text(), shape_of(*kind)) << kind->name;
+        EXPECT_EQ(op.text(), example_shape(*kind)) << kind->name;
         EXPECT_EQ(op, example_of(*kind)) << "of the same shape: " << kind->name;
         EXPECT_EQ(parse_problem(kind->name, op.text()), Step::of(op)) << kind->name;
     }

@@ -21,10 +21,7 @@ constexpr std::size_t unbounded = 10'000;
 /// Every op kind alone, in the shape of its example.
 std::vector<Step> single_ops() {
     std::vector<Step> steps;
-    for (const OpKind* kind : op_kinds()) {
-        const std::string_view example = kind->example;
-        steps.push_back(parse_problem(kind->name, example.substr(0, example.find('['))));
-    }
+    for (const OpKind* kind : op_kinds()) steps.push_back(parse_problem(kind->name, example_shape(*kind)));
     return steps;
 }
 

@@ -18,6 +18,7 @@
 #include "kbench/error.h"
 #include "kbench/kernel.h"
 #include "models/ops/list.h"
+#include "models/ops/table.h"
 #include "models/problem.h"
 #include "tests/analysis/golden.h"
 #include "tests/bench/refusal.h"
@@ -199,13 +200,27 @@ TEST(MicroOptions, ShapesComeFromOnePlace) {
     EXPECT_THAT(refusal_of([] {
                     asked_problems(request_of({"--op", "conv"}));
                 }),
-                HasSubstr("there is no such op; must be one of"));
+                HasSubstr("--op conv: unknown op 'conv'; did you mean conv2d?"));
     EXPECT_THAT(refusal_of([] {
                     asked_problems(request_of({"--op", "attention", "--heads", "2"}));
                 }),
                 HasSubstr("--heads and --head-size belong together"));
     EXPECT_THAT(refusal_of([] { asked_problems(request_of({"--shapes", "/none"})); }), HasSubstr("cannot be read"));
     EXPECT_THAT(refusal_of([] { asked_problems(request_of({"--shapes-of", "gpt3"})); }), HasSubstr("did you mean"));
+}
+
+TEST(MicroOptions, AnOpThatTheUsualModelLacksHasItsExampleShape) {
+    for (const OpKind* kind : op_kinds()) {
+        const auto problems = asked_problems(request_of({"--op", std::string(kind->name)}));
+        EXPECT_FALSE(problems.empty()) << kind->name;
+    }
+    const auto conv2d = asked_problems(request_of({"--op", "conv2d", "--direction", "wgrad"}));
+    ASSERT_EQ(conv2d.size(), 1U);
+    EXPECT_EQ(conv2d.front().shape, example_shape(require_op_kind("conv2d")));
+    for (const std::vector<std::string>& elsewhere :
+         {std::vector<std::string>{"--op", "conv2d", "--shapes-of", "gpt2"}, {"--op", "conv2d", "--seq", "64"}})
+        EXPECT_THAT(refusal_of([&] { asked_problems(request_of(elsewhere)); }),
+                    HasSubstr("--op 'conv2d': there is none here; "));
 }
 
 TEST(MicroOptions, ListsAreEveryCombination) {
@@ -245,7 +260,7 @@ TEST(MicroOptions, AModelsOpsStandAtEveryCombinationOfItsAxes) {
     EXPECT_THAT(refusal_of([&] {
                     of({"gru", "--cell", "lstm"});
                 }),
-                HasSubstr("--op 'gru': there is no such op; must be one of"));
+                HasSubstr("--op 'gru': there is none here; must be one of"));
     EXPECT_THAT(refusal_of([&] {
                     of({"gru", "--cell", "peephole"});
                 }),
