@@ -154,7 +154,7 @@ const Option table[] = {
          name_dump("--dump-output", one.begin()->first, one.begin()->second, r.run);
      },
      true},
-    {"--tokens", "FILE", "", "the same as --input tokens=FILE",
+    {"--tokens", "FILE", "", "the same as --input tokens=FILE; rows of tokens give --batch and --seq, too",
      [](RunRequest& r, const std::string& text) { name_input("--tokens", "tokens", text, r.run); }},
     {"--dump-logits", "FILE", "", "the same as --dump-output logits=FILE",
      [](RunRequest& r, const std::string& text) { name_dump("--dump-logits", "logits", text, r.run); }},
@@ -175,7 +175,7 @@ const Option table[] = {
     {"--resume", "", "",
      "go on with the sweep in --out after a crash or a kill: measure only what is not finished there",
      [](RunRequest& r, const std::string&) { r.resume = true; }},
-    {"--dry-run", "", "", "measure nothing: print the points of the sweep, or of the shard, one a line",
+    {"--dry-run", "", "", "measure nothing: check all and print the points of the sweep, or of the shard, one a line",
      [](RunRequest& r, const std::string&) { r.dry_run = true; }},
     {"--format", "F", "text", "what goes to stdout: text or json (result.json)",
      [](RunRequest& r, const std::string& text) {
@@ -229,6 +229,19 @@ const Option table[] = {
 
 /// The axes' options stand behind those that name the model.
 constexpr std::ptrdiff_t before_axes = 2;
+
+/// A file with rows of tokens has a batch and a length, which hold where --batch and --seq say none.
+void take_shape_of_tokens(RunOptions& run) {
+    const auto tokens = run.inputs.find("tokens");
+    std::error_code none;  // a pipe is read once, by the run
+    if (tokens == run.inputs.end() || run.model.axis("seq") == nullptr ||
+        !std::filesystem::is_regular_file(token_file(tokens->second).path, none))
+        return;
+    const std::vector<std::int64_t> shape = read_integers(tokens->second, "token").shape;
+    if (shape.size() != 2 || shape[0] < 1 || shape[1] < 1) return;
+    run.values.try_emplace("batch", std::vector<AxisValue>{shape[0]});
+    run.values.try_emplace("seq", std::vector<AxisValue>{shape[1]});
+}
 
 /// Before anything is built: a list would fail at its last value.
 void refuse_beyond_model(const RunOptions& run) {
@@ -288,6 +301,8 @@ void leave_out_experiments(PointOptions& options) {
 
 void resolve(RunRequest& request) {
     request.run.model = model_asked_for(request.model, request.config_file);
+    refuse_lost_dumps(request);  // before any file is read
+    take_shape_of_tokens(request.run);
     refuse_beyond_model(request.run);
     refuse_lengths_twice(request.run);
     if (request.run.deterministic && request.run.retune)
@@ -303,7 +318,6 @@ void resolve(RunRequest& request) {
     for (const auto& [output, file] : request.run.dumps) check_can_write("--dump-output", file, request.run.out);
     if (!request.run.dump_gradients.empty())
         check_can_write("--dump-gradients", request.run.dump_gradients, request.run.out);
-    refuse_lost_dumps(request);
     request.run.experiments_s = request.run.sampler.time_budget_s;
     if (request.latency_only) {
         if (request.run.counters.required)

@@ -60,7 +60,8 @@ std::vector<Environment> earlier_runs(const std::filesystem::path& out) {
     return runs;
 }
 
-/// Throws UsageError where `path` holds what a command would write over.
+}  // namespace
+
 void refuse_what_stands(const std::filesystem::path& path, bool resume) {
     namespace fs = std::filesystem;
     const auto refuse = [&](const std::string& why) {
@@ -85,8 +86,6 @@ void refuse_what_stands(const std::filesystem::path& path, bool resume) {
         refuse(fmt::format("holds a {} already; choose another directory or move it away", name));
     }
 }
-
-}  // namespace
 
 bool is_written_name(const std::string& name) {
     const auto is_report = [&](const ReportFormat& format) { return format.file == name; };

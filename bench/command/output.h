@@ -27,6 +27,9 @@ bool is_written_name(const std::string& name);
 /// Whether `file` is one that a command with --out `out` may write there or in a folder of its own there.
 bool is_written_into(const std::filesystem::path& out, const std::filesystem::path& file);
 
+/// Throws UsageError where `path` holds what a command would write over.
+void refuse_what_stands(const std::filesystem::path& path, bool resume);
+
 /// What of device, build and options makes a result less than it could be. `remark` as choose_devices gives it.
 void add_run_warnings(Result& result, const Device& device, const std::string& remark, bool verified);
 

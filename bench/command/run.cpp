@@ -89,6 +89,21 @@ int exit_code(const Result& result, const SweepEnd& end, const CounterRequest& c
     return static_cast<int>(ExitCode::success);
 }
 
+/// Throws what the run would throw before it measures. A sweep's points are listed on machines without its device, too.
+void check_unmeasured(RunRequest& request) {
+    if (!request.run.out.empty()) refuse_what_stands(request.run.out, request.resume);
+    request.run.cache_directory = cache_directory();
+    std::string remark;
+    DeviceList devices;
+    try {
+        devices = choose_devices(request.device, remark);
+    } catch (const DeviceError&) {
+        return;
+    }
+    make_profiler(*devices.front())->check(request.run.counters);
+    refuse_points(request.run, *devices.front());
+}
+
 }  // namespace
 
 std::optional<std::size_t> terminal_width() {
@@ -120,7 +135,10 @@ int measure_and_report(RunRequest& request, const std::string& command_line, con
         for (const PointSpec& point : request.run.points()) put("{}\n", point.name());
         return static_cast<int>(ExitCode::success);
     };
-    if (request.dry_run && !prepare) return list_points();
+    if (request.dry_run && !prepare) {
+        check_unmeasured(request);
+        return list_points();
+    }
     request.run.cache_directory = cache_directory();
     remove_abandoned_files(request.run.cache_directory);
     std::string remark;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <new>
 
 #include "analysis/compare/sweep_findings.h"
@@ -20,6 +21,7 @@
 #include "bench/measure/stop_signal.h"
 #include "bench/measure/texts.h"
 #include "bench/plan/data/checkpoint.h"
+#include "bench/plan/data/token_file.h"
 #include "bench/plan/data/tokens.h"
 #include "bench/plan/device_support.h"
 #include "kbench/error.h"
@@ -33,6 +35,11 @@ namespace {
 constexpr int max_batch_attempts = 5;
 
 /// Ends the sweep on a signal: the point under way is dropped.
+
+void check_inputs_and_dumps(const Model& model, const RunOptions& options) {
+    check_names(model, model.inputs, options.inputs, "--input");
+    check_names(model, model.outputs, options.dumps, "--dump-output");
+}
 
 /// The points of one sweep: what they share, and how each is measured.
 class Sweep {
@@ -117,8 +124,7 @@ class Sweep {
         point.parameters = model.parameter_count();
         point.compulsory_bytes = compulsory_bytes(model, point.precision());
         if (checkpoint_) checkpoint_->check(model);
-        check_names(model, model.inputs, options_.inputs, "--input");
-        check_names(model, model.outputs, options_.dumps, "--dump-output");
+        check_inputs_and_dumps(model, options_);
         RandomWeights random(options_.seed);
         WeightSource& weights = checkpoint_ ? static_cast<WeightSource&>(*checkpoint_) : random;
         point.weights = weights.name();
@@ -297,6 +303,31 @@ SweepEnd run_points(const RunOptions& asked, Device& device, Profiler& profiler,
     if (end.early()) result.warnings.push_back(described(end, result.points.size(), specs.size()));
     if (!result.points.empty()) write_result(options.out, result, options.compress);
     return end;
+}
+
+void refuse_points(const RunOptions& asked, Device& device) {
+    RunOptions options = asked;
+    options.model = with_given_texts(asked.model, asked.inputs);
+    const PointPlans plans(options, device);
+    std::unique_ptr<CheckpointWeights> checkpoint;
+    if (options.weights) checkpoint = std::make_unique<CheckpointWeights>(*options.weights);
+    const auto tokens = options.inputs.find("tokens");
+    std::error_code none;  // a pipe is read once, by the run
+    const bool reads_tokens = tokens != options.inputs.end() &&
+                              !std::filesystem::is_fifo(token_file(tokens->second).path, none) && tokens->second != "-";
+    for (const PointSpec& spec : options.points()) {
+        const Point point = unmeasured_point(options, device, spec);
+        try {
+            const Model model = plans.model(point, point.batch());
+            if (checkpoint) checkpoint->check(model);
+            check_inputs_and_dumps(model, options);
+            for (const TensorId id : model.inputs)
+                if (const Tensor& tensor = model.tensors[id]; reads_tokens && tensor.name == "tokens")
+                    read_tokens(tokens->second, tensor.rows(), tensor.columns(), tensor.contents.bound);
+            plans.assign(model, point.precision());
+        } catch (const Unsupported&) {  // the run skips such a point
+        }
+    }
 }
 
 }  // namespace kbench

@@ -75,4 +75,7 @@ inline SweepEnd run_points(const RunOptions& options, Device& device, Profiler& 
     return run_points(options, device, profiler, result, progress, PointStore(options.out));
 }
 
+/// Throws UsageError where run_points would: for names, weights and tokens. Computes nothing.
+void refuse_points(const RunOptions& options, Device& device);
+
 }  // namespace kbench

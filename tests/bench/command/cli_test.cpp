@@ -122,6 +122,31 @@ TEST_F(Cli, HelpAndVersionAreAskedForAsElsewhere) {
     expect_refusal("help run micro", "name one command");
 }
 
+TEST_F(Cli, RowsOfTokensSayBatchAndLength) {
+    const std::string rows = directory_.write("rows.json", "[[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]]").string();
+    const std::string dry = "--config " + tiny() + " --backend cpu --dry-run --tokens " + rows;
+    EXPECT_EQ(kbench(dry).out, "seq5-batch2-fp32\n");
+    expect_refusal(dry + " --seq 4", "has shape (2, 5), rows of 5 tokens; --seq 4 needs rows of 4");
+    const Outcome run = kbench("--config " + tiny() + " --backend cpu --quick --tokens " + rows + " --out " +
+                               (directory_ / "run").string());
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+}
+
+TEST_F(Cli, ADryRunRefusesWhatTheRunWould) {
+    directory_.write("taken/result.json", "{}");
+    for (const std::string& wrong :
+         {"--out " + (directory_ / "taken").string(), std::string("--provider gemm=nobody"),
+          std::string("--weights /nowhere.safetensors"), std::string("--input token=t.npy"),
+          "--tokens " + directory_.write("t.txt", "1 2 999").string(), std::string("--dump-output logit=l.npy")}) {
+        const std::string command = "--config " + tiny() + " --backend cpu --quick " + wrong;
+        const Outcome run = kbench(command), dry = kbench(command + " --dry-run");
+        EXPECT_EQ(run.exit_code, 2) << wrong;
+        EXPECT_EQ(dry.exit_code, 2) << wrong;
+        EXPECT_EQ(dry.err, run.err) << wrong;
+        EXPECT_EQ(dry.out, "") << wrong;
+    }
+}
+
 TEST_F(Cli, MistypedNamesAreAnsweredWithTheNearest) {
     expect_refusal("micor", "unknown command 'micor'; did you mean micro? One of run, micro, ");
     expect_refusal("list metric", "cannot list 'metric'; did you mean metrics? One of models, ");
