@@ -24,35 +24,12 @@
 
 namespace kbench {
 
-std::span<const Command> commands() {
-    static constexpr Command table[] = {
-        {"run", "run a model: verify, time, write result.json and reports (the default command)", run_command},
-        {"micro",
-         "single ops by provider, precision and shape, on Google Benchmark: verified, timed, set against roofs",
-         micro_command},
-        {"study", "bottlenecks, batch, precision and direction of a model in one report", study_command},
-        {"train", "train a model: forward, loss, backward and AdamW, step after step", train_command},
-        {"table", "rows and columns of a result, to choose, group, sort and export; measures nothing", table_command},
-        {"compare", "results side by side: ratios, is it bandwidth, cost, regressions; measures nothing",
-         compare_command},
-        {"ab", "two commands, programs or options in turn: which is faster, for certain", ab_command},
-        {"claim", "a published time against what its machine can do; measures nothing", claim_command},
-        {"merge", "results of points that were run apart, joined into one; measures nothing", merge_command},
-        {"report", "report.html and other reports of a result, drawn again; measures nothing", report_command},
-        {"ceilings", "the roofs of this machine: bandwidths and FLOP/s, remembered or measured now", ceilings_command},
-        {"list", "what there is to choose from: models, ops, providers, options, columns, metrics, ceilings",
-         list_command},
-        {"doctor", "what this machine has, what is missing, and what that costs", doctor_command},
-    };
-    return table;
-}
-
 namespace {
 
 void print_help() {
     put("kbench: why does this model take this long on this machine?\n\n");
     put("  kbench --model gpt2-large --seq 1024        the same as kbench run --model ...\n\n");
-    for (const Command& command : commands()) put("  kbench {:<8} {}\n", command.name, command.what);
+    for (const Command& command : commands()) put("  kbench {:<10} {}\n", command.name, command.what);
     put("\n`kbench help COMMAND` lists a command's options; `kbench --version` says what this is.\n");
     put("Exit codes: 0 done; 1 a verification or measurement failed; 2 bad usage or input; 3 device missing.\n");
 }

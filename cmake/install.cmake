@@ -12,6 +12,18 @@ foreach(library IN LISTS libraries)
     set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
 endforeach()
 install(TARGETS kbench)
+# The program writes its completion and man page itself, from the tables of options.
+install(CODE "
+    foreach(file bash:bash-completion/completions/kbench zsh:zsh/site-functions/_kbench fish:fish/vendor_completions.d/kbench.fish man:man/man1/kbench.1)
+        string(REPLACE : \";\" file \${file})
+        list(GET file 0 what)
+        list(GET file 1 path)
+        get_filename_component(name \${path} NAME)
+        get_filename_component(folder \${path} DIRECTORY)
+        file(MAKE_DIRECTORY \"${CMAKE_BINARY_DIR}/completion\")
+        execute_process(COMMAND \"$<TARGET_FILE:kbench>\" completion \${what} OUTPUT_FILE \"${CMAKE_BINARY_DIR}/completion/\${name}\" COMMAND_ERROR_IS_FATAL ANY)
+        file(INSTALL \"${CMAKE_BINARY_DIR}/completion/\${name}\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/\${folder}\")
+    endforeach()")
 install(TARGETS ${libraries} EXPORT kbench-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # A user's program may include these headers and no others: include/kbench, and the op kinds.
 file(GLOB op_headers CONFIGURE_DEPENDS models/ops/*.h)

@@ -12,20 +12,27 @@
 
 #include "analysis/explain/explain.h"
 #include "analysis/report/document.h"
+#include "bench/command/help.h"
 #include "kbench/result.h"
 
 namespace kbench {
 
 /// `arguments`: what follows the command's name. `command_line`: all of it as typed, for the result. Returns the exit
-/// code; throws kbench::Error.
+/// code; throws kbench::Error. `options` are for completion and the man page; `words`: what stands behind the name.
 struct Command {
     std::string_view name, what;
     int (*run)(const std::vector<std::string>& arguments, const std::string& command_line);
+    std::vector<HelpRow> (*options)() = nullptr;
+    std::vector<std::string> (*words)() = nullptr;
 };
 std::span<const Command> commands();
 
 int run_command(const std::vector<std::string>& arguments, const std::string& command_line);
+int completion_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int list_command(const std::vector<std::string>& arguments, const std::string& command_line);
+std::vector<std::string> list_words();
+std::vector<std::string> completion_words();
+std::vector<HelpRow> doctor_rows();
 /// Subjects of `kbench list` with options of their own: --chip NAME, --set NAME; --id NAME; --ops.
 void list_metrics(const std::vector<std::string>& options);
 void list_machines(const std::vector<std::string>& options);

@@ -141,6 +141,8 @@ void check_gpus(const DoctorRequest& request, const std::string& command_line) {
 
 }  // namespace
 
+std::vector<HelpRow> doctor_rows() { return help_rows<DoctorRequest>(options); }
+
 int doctor_command(const std::vector<std::string>& arguments, const std::string& command_line) {
     if (!arguments.empty() && arguments.front() == "--noise") {
         if (arguments.size() > 1 && arguments[1] != "--")

@@ -38,14 +38,23 @@ struct BoundOption : HelpRow {
 std::string parse_arguments(const CommandText& command, std::span<const BoundOption> options,
                             std::vector<std::string>* unnamed, const std::vector<std::string>& arguments);
 
+/// The options of `table` as help, completion and the man page show them; `table` must outlive them.
+template <class Request>
+std::vector<HelpRow> help_rows(std::span<const OptionOf<Request>> table) {
+    std::vector<HelpRow> rows;
+    for (const OptionOf<Request>& option : table)
+        rows.push_back({option.name, option.value,
+                        option.fallback.empty() ? option.help : fmt::format("{} [{}]", option.help, option.fallback)});
+    return rows;
+}
+
 /// The options of `table`, for `request`.
 template <class Request>
 std::vector<BoundOption> bind_options(std::span<const OptionOf<Request>> table, Request& request) {
+    const std::vector<HelpRow> rows = help_rows(table);
     std::vector<BoundOption> options;
     for (const OptionOf<Request>& option : table) {
-        std::string help = option.help;
-        if (!option.fallback.empty()) help += fmt::format(" [{}]", option.fallback);
-        options.push_back({{option.name, option.value, std::move(help)},
+        options.push_back({rows[options.size()],
                            [&request, &option](const std::string& text) { option.set(request, text); },
                            option.repeats});
     }

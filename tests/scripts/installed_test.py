@@ -130,6 +130,11 @@ class Installed(unittest.TestCase):
             path.write_text(text.replace(right, wrong))
         self.build_example("wrong")
 
+    def test_completion_and_the_man_page_are_installed(self) -> None:
+        for file in ("bash-completion/completions/kbench", "zsh/site-functions/_kbench", "fish/vendor_completions.d/kbench.fish",
+                     "man/man1/kbench.1"):
+            self.assertIn("gpt2-large" if "man" not in file else "OPTIONS OF run", (self.prefix / "share" / file).read_text())
+
     def test_a_kernel_is_verified_and_timed_beside_the_built_in_one(self) -> None:
         self.check_right("cpu")
 

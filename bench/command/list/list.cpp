@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <ranges>
 
 #include "analysis/machine/ceilings.h"
 #include "analysis/result/result_json.h"
@@ -80,6 +79,12 @@ constexpr Subject subjects[] = {{"models", list_models},
 
 }  // namespace
 
+std::vector<std::string> list_words() {
+    std::vector<std::string> words;
+    for (const Subject& subject : subjects) words.emplace_back(subject.name);
+    return words;
+}
+
 int list_command(const std::vector<std::string>& arguments, const std::string&) {
     for (const Subject& subject : subjects) {
         if (subject.list_with != nullptr && !arguments.empty() && arguments[0] == subject.name) {
@@ -91,14 +96,14 @@ int list_command(const std::vector<std::string>& arguments, const std::string&) 
             return 0;
         }
     }
-    const std::string names = fmt::format("{}", fmt::join(subjects | std::views::transform(&Subject::name), ", "));
+    const std::string names = fmt::format("{}", fmt::join(list_words(), ", "));
     if (arguments.size() == 1 && (arguments[0] == "--help" || arguments[0] == "-h")) {
         put("kbench list WHAT: {}\n", names);
         return 0;
     }
     if (arguments.empty()) throw UsageError(fmt::format("list what? {}", names));
     const std::string asked = fmt::format("{}", fmt::join(arguments, " "));
-    throw UsageError(fmt::format("cannot list '{}'; {}", asked, nearest_name(asked, subjects, &Subject::name)));
+    throw UsageError(fmt::format("cannot list '{}'; {}", asked, nearest_name(asked, list_words())));
 }
 
 }  // namespace kbench

@@ -147,6 +147,27 @@ TEST_F(Cli, ADryRunRefusesWhatTheRunWould) {
     }
 }
 
+TEST_F(Cli, CompletionKnowsEveryCommandAndItsOptions) {
+    const std::string script = directory_.write("kbench.bash", kbench("completion bash").out).string();
+    const auto completed = [&](const std::string& line) {
+        return shell("bash -c 'source " + script + "; COMP_WORDS=(" + line +
+                     "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _kbench; echo ${COMPREPLY[@]}'")
+            .out;
+    };
+    EXPECT_EQ(completed("kbench mi"), "micro\n");
+    EXPECT_EQ(completed("kbench --mod"), "--model\n");
+    EXPECT_EQ(completed("kbench run --model gpt2-m"), "gpt2-medium\n");
+    EXPECT_EQ(completed("kbench table --fo"), "--fold --format\n");
+    EXPECT_EQ(completed("kbench list met"), "metrics\n");
+    EXPECT_EQ(completed("kbench run --out --mod"), "\n") << "a folder is the shell's to complete";
+    EXPECT_THAT(kbench("completion zsh").out, testing::StartsWith("#compdef kbench\n"));
+    EXPECT_THAT(kbench("completion fish").out, HasSubstr("-n '__fish_seen_subcommand_from table' -l fold -d "));
+    const std::string page = kbench("completion man").out;
+    for (const char* text : {".SH OPTIONS OF micro\n", "\\fB\\-v,\\-\\-verbose\\fR ", ".B ceilings\n"})
+        EXPECT_THAT(page, HasSubstr(text));
+    expect_refusal("completion bsh", "completion for 'bsh': did you mean bash? One of bash, zsh, fish, man");
+}
+
 TEST_F(Cli, MistypedNamesAreAnsweredWithTheNearest) {
     expect_refusal("micor", "unknown command 'micor'; did you mean micro? One of run, micro, ");
     expect_refusal("list metric", "cannot list 'metric'; did you mean metrics? One of models, ");
