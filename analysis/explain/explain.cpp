@@ -13,7 +13,7 @@
 #include "analysis/explain/impossible.h"
 #include "analysis/explain/in_short.h"
 #include "analysis/explain/judge.h"
-#include "analysis/explain/roof_breach.h"
+#include "analysis/explain/point_breach.h"
 #include "analysis/explain/roof_times.h"
 #include "analysis/explain/units.h"
 #include "analysis/explain/verdict_rules.h"

@@ -198,7 +198,7 @@ Rows where_the_time_goes(const SectionContext& context) {
 constexpr double named_share = 0.5;
 constexpr std::size_t most_named_layers = 2;
 
-/// "; most in h.*.mlp.c_fc and h.*.attn": the layers with the longest parts of the line. Empty where
+/// "; most in A and B": the layers with the longest parts of the line. Empty where
 /// as many do not have half of it, or where one layer is all there is.
 std::string most_in(const Causes& causes, Cause cause) {
     std::vector<const CauseGroup*> layers;
