@@ -20,7 +20,7 @@ namespace {
         for (std::string& name : split(std::string(option.name))) names.push_back(std::move(name));
     const std::string name = argument.substr(0, argument.find('='));
     throw UsageError(name.starts_with('-')
-                         ? fmt::format("unknown option '{}'; {}; `{} --help` lists the options", name,
+                         ? fmt::format("unknown option '{}'; {} (`{} --help` lists the options)", name,
                                        nearest_name(name, names), command)
                          : fmt::format("'{}' is not expected; `{} --help` lists the options", argument, command));
 }

@@ -171,7 +171,7 @@ TEST_F(Cli, CompletionKnowsEveryCommandAndItsOptions) {
 TEST_F(Cli, MistypedNamesAreAnsweredWithTheNearest) {
     expect_refusal("micor", "unknown command 'micor'; did you mean micro? One of run, micro, ");
     expect_refusal("list metric", "cannot list 'metric'; did you mean metrics? One of models, ");
-    expect_refusal("--modle gpt2", "unknown option '--modle'; did you mean --model?");
+    expect_refusal("--modle gpt2", "unknown option '--modle'; did you mean --model? (`kbench run --help` lists");
     expect_refusal("--model gpt2 --thraeds=2", "unknown option '--thraeds'; did you mean --threads?");
     expect_refusal("table --columns op --frobnicate r", "`kbench table --help` lists the options");
     expect_refusal("run gpt2", "'gpt2' is not expected; ");
