@@ -253,7 +253,8 @@ Explanation explain_by(const Roofs& roofs, const Result& result, const Point& po
 Explanation explain(const Result& result, const Point& point) { return explain(result, point, Roofs(result)); }
 
 Explanation explain(const Result& result, const Point& point, const Roofs& roofs) {
-    if (point.conditions.roofs.empty()) return explain_by(roofs, result, point);
+    const auto suffices = [](const RoofReadings& read) { return read.values.size() >= fewest_roof_readings; };
+    if (std::ranges::none_of(point.conditions.roofs, suffices)) return explain_by(roofs, result, point);
     Explanation explanation = explain_by(roofs.during(point.conditions), result, point);
     explanation.is_by_roofs_between_samples = true;
     // Readings that the point contradicts were disturbed.

@@ -12,6 +12,7 @@
 #include "bench/measure/machine/environment.h"
 #include "kbench/axes.h"
 #include "kbench/error.h"
+#include "models/base/lists.h"
 #include "models/base/nearest.h"
 #include "models/base/values.h"
 #include "models/ops/table.h"
@@ -20,18 +21,11 @@
 namespace kbench {
 namespace {
 
-template <class Range, class Name>
-std::string joined(const Range& range, Name name) {
-    std::vector<std::string> words;
-    for (const auto& one : range) words.emplace_back(std::invoke(name, one));
-    return fmt::format("{}", fmt::join(words, " "));
-}
-
 /// The words that an option takes, with spaces between; none where it takes something else.
 std::string values_of(const std::string& option) {
-    if (option == "--model" || option == "--shapes-of") return joined(builtin_models(), &ModelSpec::name);
-    if (option == "--machine" || option == "--what-if") return joined(machines(), &MachineFile::id);
-    if (option == "--op") return joined(op_kinds(), [](const OpKind* kind) { return kind->name; });
+    if (option == "--model" || option == "--shapes-of") return joined(builtin_models(), " ", &ModelSpec::name);
+    if (option == "--machine" || option == "--what-if") return joined(machines(), " ", &MachineFile::id);
+    if (option == "--op") return joined(op_kinds(), " ", [](const OpKind* kind) { return kind->name; });
     if (option == "--backend") return "auto cuda cpu";
     for (const Axis& axis : axes())
         if (option == fmt::format("--{}", axis.name))
@@ -55,7 +49,7 @@ std::string follows(const Command& command) {
     return fmt::format("{}", fmt::join(all, " "));
 }
 
-std::string command_names() { return joined(commands(), &Command::name); }
+std::string command_names() { return joined(commands(), " ", &Command::name); }
 
 /// For bash and zsh, which reads bash's.
 std::string bash() {

@@ -34,8 +34,6 @@ namespace {
 /// How often a batch asked for as "max" is tried, each time with a smaller one.
 constexpr int max_batch_attempts = 5;
 
-/// Ends the sweep on a signal: the point under way is dropped.
-
 void check_inputs_and_dumps(const Model& model, const RunOptions& options) {
     check_names(model, model.inputs, options.inputs, "--input");
     check_names(model, model.outputs, options.dumps, "--dump-output");

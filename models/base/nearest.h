@@ -21,9 +21,8 @@ std::vector<std::string> nearest_names(std::string_view name, std::span<const st
                                        std::size_t count = 3);
 
 /// What a refusal of `name`, which is none of `names`, says of them: "did you mean micro? One of run, micro, table".
-/// Up to three names that hold it are meant, else the one that a few edits away is. Where none is near, only "must be
-/// one of run, micro, table". Of many names the list is left out, and where
-/// none is near "nearest: " stands before three.
+/// Up to three names that hold it are meant, else the one that is a few edits away. Where none is near, only "must be
+/// one of run, micro, table". Of many names the list is left out; "nearest: " and three stand there where none is near.
 std::string nearest_name(std::string_view name, std::span<const std::string> names);
 
 /// The same for the names of what a range holds.

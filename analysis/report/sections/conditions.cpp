@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -157,7 +156,7 @@ std::string roof_readings_text(const Conditions& conditions, bool are_used) {
                                     readings.values.size()));
     }
     if (parts.empty()) return "";
-    return fmt::format("{}{}", fmt::join(parts, ", "), are_used ? "" : "; not used, as a step was faster");
+    return joined(parts, ", ") + (are_used ? "" : "; not used: they are too few, or steps contradict them");
 }
 
 }  // namespace

@@ -366,6 +366,8 @@ TEST(Explain, ReadingsThatTheStepsExceedAreNoRoof) {
     EXPECT_FALSE(explanation.is_by_roofs_between_samples);
     EXPECT_THAT(explanation.impossible, testing::IsEmpty());
     EXPECT_FALSE(worst_breach(explanation));
+    const Result few = disturbed({600, 610});
+    EXPECT_FALSE(explain(few, few.points[0]).is_by_roofs_between_samples);
     const Result spread = disturbed({500, 510, 520, 700});  // above their median, below the fastest
     EXPECT_NEAR(explain(spread, spread.points[0]).roof_times[0].at(Level::dram)->us, 1000 * 600 / 515.0, 1e-6);
 }
