@@ -12,7 +12,7 @@ namespace kbench {
 struct PointOptions {
     SamplerOptions sampler;
     int step_runs = 21;     ///< instrumented runs for per-step times; medians are reported; 0: no times of steps
-    int activity_runs = 9;  ///< forwards in which every kernel is recorded; medians are reported; 0: none
+    int activity_runs = 7;  ///< forwards in which every kernel is recorded; medians are reported; 0: none
     double activity_warm_up_s = 0.5;
     double marginal_s = 1.5;      ///< time for the marginal costs of all op kinds; 0: none
     double graph_clock_s = 0.2;   ///< time for graphs in which the SMs' clock is read between steps; 0: none
