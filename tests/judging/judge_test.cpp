@@ -213,5 +213,14 @@ TEST(Truths, HaveNamesOfTheirOwn) {
     EXPECT_GT(names.size(), 20U);
 }
 
+/// A truth's figures are of one time, and what is planted must be the same before and after it.
+TEST(MovedPace, IsTheWorkThatTookAnotherTimeAfterwards) {
+    EXPECT_EQ(moved_pace(10, 10), "");
+    EXPECT_EQ(moved_pace(10, 10.4), "");
+    EXPECT_EQ(moved_pace(0, 0), "") << "a GPU's is not watched";
+    EXPECT_THAT(moved_pace(18.2, 23.3), HasSubstr("took 18.2 ms before and 23.3 ms afterwards"));
+    EXPECT_NE(moved_pace(10, 9.4), "") << "faster is another pace, too";
+}
+
 }  // namespace
 }  // namespace kbench

@@ -87,4 +87,10 @@ Judgement judge(std::string_view truth, const Planted& planted, const KnownResul
     return judgement;
 }
 
+std::string moved_pace(double before_ms, double after_ms) {
+    if (std::abs(after_ms - before_ms) <= steady_pace * before_ms) return "";
+    return fmt::format("the same work took {:.3g} ms before and {:.3g} ms afterwards: others use this host", before_ms,
+                       after_ms);
+}
+
 }  // namespace kbench

@@ -60,9 +60,13 @@ bool is_chosen(const Truth& truth, const Options& options) {
 Judgement look_at(const Truth& truth, const KnownSteps& known, std::uint64_t seed) {
     Judgement judgement{.truth = std::string(truth.name)};
     try {
-        const Planted planted = truth.plant(Planter(known), draw(truth.name, seed, truth.draws));
+        const Planter planter(known);
+        const Planted planted = truth.plant(planter, draw(truth.name, seed, truth.draws));
         judgement.planted = planted.what;
-        return judge(truth.name, planted, known.measure(planted.steps, planted.budget));
+        const double before_ms = planter.pace_ms(planted.steps);
+        const KnownResult measured = known.measure(planted.steps, planted.budget);
+        judgement.why = moved_pace(before_ms, planter.pace_ms(planted.steps));
+        return judgement.why.empty() ? judge(truth.name, planted, measured) : judgement;
     } catch (const Unsupported& error) {
         judgement.why = error.what();
     } catch (const Error& error) {

@@ -8,6 +8,7 @@
 
 #include "bench/profile/condition_sampler.h"
 #include "kbench/error.h"
+#include "kbench/statistics.h"
 #include "kernels/probe/memory.h"
 
 namespace kbench {
@@ -39,6 +40,19 @@ double Planter::ms(const std::function<void()>& enqueue) const {
     enqueue();  // loads the kernel
     device().synchronize();
     return last_launch_ms(device(), *device().capture(enqueue), 4);
+}
+
+double Planter::pace_ms(const std::vector<KnownStep>& steps) const {
+    using Clock = std::chrono::steady_clock;
+    constexpr int runs = 9;
+    if (device().is_gpu()) return 0;
+    std::vector<double> ms;
+    for (int run = 0; run < runs; ++run) {
+        const auto start = Clock::now();
+        for (const KnownStep& step : steps) step.enqueue();
+        ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+    }
+    return summarise(ms).median;
 }
 
 double Planter::clock_mhz(const std::function<void()>& enqueue) const {

@@ -45,6 +45,8 @@ class Planter {
 
     /// Milliseconds of work once it is warm.
     double ms(const std::function<void()>& enqueue) const;
+    /// The median of single runs of a CPU's work, in milliseconds; 0 on a GPU, whose work nobody shares.
+    double pace_ms(const std::vector<KnownStep>& steps) const;
     /// The SMs' clock under that work, once it has settled as long as under settled_budget(): read earlier it is higher
     /// than the one at which the work is judged, and work planted by it differs from what it is called.
     double clock_mhz(const std::function<void()>& enqueue) const;

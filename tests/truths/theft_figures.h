@@ -24,13 +24,15 @@ inline void add_elasticity(Planted& planted, Level level, double elasticity) {
                                [of_step](const KnownResult& known) -> std::optional<double> {
                                    const LevelElasticity* found = of_step(known);
                                    if (found == nullptr || !found->elasticity) return std::nullopt;
+                                   if (found->finding == BandwidthFinding::cannot_tell) return std::nullopt;
                                    return found->elasticity->value;
                                },
                                Tolerance::of_whole, elasticity_tolerance});
     planted.figures.push_back({name + " binds", elasticity,
                                [of_step](const KnownResult& known) -> std::optional<double> {
                                    const LevelElasticity* found = of_step(known);
-                                   if (found == nullptr) return std::nullopt;
+                                   if (found == nullptr || found->finding == BandwidthFinding::cannot_tell)
+                                       return std::nullopt;
                                    return found->finding == BandwidthFinding::binds ? 1 : 0;
                                },
                                Tolerance::of_whole});

@@ -88,4 +88,11 @@ struct Judgement {
 /// kbench does not have. WRONG: another verdict, a figure that is off, or figures called impossible that are not.
 Judgement judge(std::string_view truth, const Planted& planted, const KnownResult& known);
 
+/// The pace of what is planted may differ so much between before and after it was measured.
+inline constexpr double steady_pace = figure_tolerance;
+/// Why nothing certain was planted: the same work took another time after it was measured than before. Empty where it
+/// did not. A host that others use does this, and whatever kbench says of it would be judged by a figure of another
+/// time.
+std::string moved_pace(double before_ms, double after_ms);
+
 }  // namespace kbench
