@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "analysis/table/table.h"
 #include "bench/command/command.h"
 #include "bench/command/device_options.h"
 #include "bench/command/doctor_cpu.h"
@@ -20,6 +21,7 @@
 #include "bench/plan/device_support.h"
 #include "bench/profile/profiler.h"
 #include "kbench/error.h"
+#include "models/base/format.h"
 
 namespace kbench {
 namespace {
@@ -28,63 +30,92 @@ struct DoctorRequest {
     DeviceRequest device;
 };
 
-const OptionOf<DoctorRequest> options[] = {device_option<DoctorRequest>(), threads_option<DoctorRequest>()};
+const OptionOf<DoctorRequest> options[] = {
+    device_option<DoctorRequest>(),
+    threads_option<DoctorRequest>(),
+    {"--noise", "", "",
+     "instead: how much runs of one command differ here, which kbench compare uses from then on; `--noise -- OPTIONS` chooses the run",
+     [](DoctorRequest&, const std::string&) {
+         throw UsageError("--noise: comes first and alone, as in `kbench doctor --noise -- --seq 128`");
+     }},
+};
 
-void row(std::string_view what, std::string_view state, std::string_view text) {
-    put("{:<16} {:<8} {}\n", what, state, text);
-}
+/// Prints a row as it is found, and remembers what there is to mend.
+class DoctorTable {
+  public:
+    void row(std::string_view what, std::string_view state, std::string_view text) {
+        const std::string prefix = fmt::format("{:<18} {:<8} ", what, state);
+        put_text(width_ ? wrap(prefix, std::string(text), *width_) : fmt::format("{}{}\n", prefix, text));
+        if (state == doctor_warning) mendable_.emplace_back(what);
+        if (state == doctor_unusable) unusable_.emplace_back(what);
+    }
 
-void check_quantity(std::string_view what, const Quantity& quantity, std::string_view unit, std::string_view cost) {
-    if (quantity.value)
-        row(what, "ok", fmt::format("{:.0f} {}", *quantity.value, unit));
-    else
-        row(what, "missing", fmt::format("{}: {}", quantity.reason, cost));
-}
+    void quantity(std::string_view what, const Quantity& quantity, std::string_view unit, std::string_view cost) {
+        if (quantity.value)
+            row(what, "ok", fmt::format("{:.0f} {}", *quantity.value, unit));
+        else
+            row(what, "missing", fmt::format("{}: {}", quantity.reason, cost));
+    }
 
-void check_precisions(const Device& device) {
+    ExitCode conclude() const {
+        const DoctorConclusion end = doctor_conclusion(unusable_, mendable_);
+        put("\n{}\n", end.text);
+        return end.exit;
+    }
+
+  private:
+    std::optional<std::size_t> width_ = terminal_width();  ///< nothing where others read it: a row is a line
+    std::vector<std::string> unusable_, mendable_;
+};
+
+void check_precisions(DoctorTable& table, const Device& device) {
     for (const Precision precision : all_precisions) {
         const std::string why = unsupported(device, precision);
-        row(fmt::format("{} {}", name(device.kind()), name(precision)), why.empty() ? "ok" : "missing", why);
+        table.row(fmt::format("{} {}", name(device.kind()), name(precision)), why.empty() ? "ok" : "missing", why);
     }
 }
 
-void check_state(MachineState& state, bool gpu) {
+void check_state(DoctorTable& table, MachineState& state, bool gpu) {
     const MachineReading reading = state.read();
-    check_quantity(gpu ? "gpu clock" : "cpu clock", reading.sm_clock_mhz, "MHz", "clocks are not recorded");
-    check_quantity(gpu ? "gpu temperature" : "cpu temperature", reading.temperature_c, "C", "not recorded");
+    table.quantity(gpu ? "gpu clock" : "cpu clock", reading.sm_clock_mhz, "MHz", "clocks are not recorded");
+    table.quantity(gpu ? "gpu temperature" : "cpu temperature", reading.temperature_c, "C", "not recorded");
     if (reading.power_w.value || !reading.energy_j.value)
-        check_quantity(gpu ? "gpu power" : "cpu power", reading.power_w, "W", "no energy figures");
+        table.quantity(gpu ? "gpu power" : "cpu power", reading.power_w, "W", "no energy figures");
     const std::string throttle = state.throttle_unavailable();
-    row(gpu ? "gpu throttling" : "cpu throttling", throttle.empty() ? "ok" : "missing",
+    table.row(
+        gpu ? "gpu throttling" : "cpu throttling", throttle.empty() ? "ok" : "missing",
         throttle.empty() ? "seen, samples under it are repeated" : throttle + ": throttled samples are not noticed");
 }
 
-void check_counters(Profiler& profiler) {
+void check_counters(DoctorTable& table, Profiler& profiler) {
     for (const auto& [what, found] : profiler.probe_counters())
-        row(what, found.value ? "ok" : "missing",
-            found.value ? std::string(name(found.origin)) : found.reason + ": timing goes on without");
+        table.row(what,
+                  found.value             ? "ok"
+                  : has_fix(found.reason) ? doctor_warning
+                                          : "missing",
+                  found.value ? std::string(name(found.origin)) : found.reason + ": timing goes on without");
 }
 
 /// What can be computed and read on a device, and what not.
-void check_device(Device& device, Profiler& profiler) {
-    for (const auto& [library, version] : library_versions(device)) row(library, "ok", version);
-    check_state(profiler.machine_state(), device.is_gpu());
-    check_precisions(device);
-    check_counters(profiler);
+void check_device(DoctorTable& table, Device& device, Profiler& profiler) {
+    for (const auto& [library, version] : library_versions(device)) table.row(library, "ok", version);
+    check_state(table, profiler.machine_state(), device.is_gpu());
+    check_precisions(table, device);
+    check_counters(table, profiler);
 }
 
-void check_noise(std::string_view what, const Environment& environment) {
+void check_noise(DoctorTable& table, std::string_view what, const Environment& environment) {
     std::vector<std::string> warnings;
     const std::optional<RunToRun> noise = remembered_noise(noise_file(cache_directory()), environment, warnings);
     if (noise)
-        row(what, "ok",
-            fmt::format("deviation {:.2g} % ({} runs of `{}`)", 100 * noise->deviation, noise->runs,
-                        noise->command_line));
+        table.row(what, "ok",
+                  fmt::format("deviation {:.2g} % ({} runs of `{}`)", 100 * noise->deviation, noise->runs,
+                              noise->command_line));
     else
-        row(what, "missing",
-            warnings.empty()
-                ? "kbench doctor --noise measures it: kbench compare cannot say what two single runs can tell"
-                : warnings.front());
+        table.row(what, "missing",
+                  warnings.empty()
+                      ? "kbench doctor --noise measures it: kbench compare cannot say what two single runs can tell"
+                      : warnings.front());
 }
 
 std::string gpu_text(const GpuInfo& gpu) {
@@ -94,22 +125,22 @@ std::string gpu_text(const GpuInfo& gpu) {
 }
 
 /// Which of the build's code the GPU runs.
-void check_code(const GpuInfo& gpu) {
+void check_code(DoctorTable& table, const GpuInfo& gpu) {
     const int major = gpu.compute_capability_major, minor = gpu.compute_capability_minor;
     const std::optional<GpuCode> code = code_for(built_architectures(), major, minor);
     if (!code) return;  // said of the GPU
-    row("gpu code", "ok",
-        fmt::format("{}{}; this build has {}; {}", code->text(),
-                    code->machine ? "" : ", which the driver compiles at the first start",
-                    code_text(built_architectures()), tried_on(major, minor)));
+    table.row("gpu code", "ok",
+              fmt::format("{}{}; this build has {}; {}", code->text(),
+                          code->machine ? "" : ", which the driver compiles at the first start",
+                          code_text(built_architectures()), tried_on(major, minor)));
 }
 
 /// A row for each GPU that there is, and what can be done on the one that is chosen.
-void check_gpus(const DoctorRequest& request, const std::string& command_line) {
+void check_gpus(DoctorTable& table, const DoctorRequest& request, const std::string& command_line) {
     if (const std::optional<NoGpu> none = no_gpu()) {
-        row("gpu", "missing",
-            fmt::format("{}: {}", none->why,
-                        none->present ? "nothing is measured without --backend cpu" : "models run on the CPU"));
+        table.row("gpu", none->present ? doctor_unusable : "missing",
+                  fmt::format("{}: {}", none->why,
+                              none->present ? "nothing is measured without --backend cpu" : "models run on the CPU"));
         return;
     }
     const std::vector<GpuInfo> gpus = visible_gpus();
@@ -118,25 +149,28 @@ void check_gpus(const DoctorRequest& request, const std::string& command_line) {
         const GpuInfo& gpu = gpus[static_cast<std::size_t>(ordinal)];
         const std::string why =
             why_no_code(built_architectures(), gpu.name, gpu.compute_capability_major, gpu.compute_capability_minor);
-        row(fmt::format("gpu {}", ordinal), why.empty() ? "ok" : "missing",
-            fmt::format("{}{}", why.empty() ? gpu_text(gpu) : why,
-                        ordinal == chosen && gpus.size() > 1 ? "; this one below" : ""));
+        table.row(fmt::format("gpu {}", ordinal),
+                  why.empty()         ? "ok"
+                  : ordinal == chosen ? doctor_unusable
+                                      : "missing",
+                  fmt::format("{}{}", why.empty() ? gpu_text(gpu) : why,
+                              ordinal == chosen && gpus.size() > 1 ? "; this one below" : ""));
     }
     DeviceList devices;
     try {
         devices = make_devices(BackendKind::cuda, 0, chosen);
     } catch (const DeviceError& error) {
-        row("gpu use", "missing", error.what());
+        table.row("gpu use", doctor_unusable, error.what());
         return;
     }
     Device& device = *devices.front();
     const std::unique_ptr<Profiler> profiler = make_profiler(device);
     GpuInfo info = device.info().gpu.value();
     profiler->machine_state().describe(info);
-    row("gpu driver", info.driver.empty() ? "missing" : "ok", info.driver);
-    check_code(info);
-    check_device(device, *profiler);
-    check_noise("gpu run to run", describe_environment(device, profiler->machine_state(), command_line));
+    table.row("gpu driver", info.driver.empty() ? "missing" : "ok", info.driver);
+    check_code(table, info);
+    check_device(table, device, *profiler);
+    check_noise(table, "gpu run to run", describe_environment(device, profiler->machine_state(), command_line));
 }
 
 }  // namespace
@@ -153,8 +187,8 @@ int doctor_command(const std::vector<std::string>& arguments, const std::string&
     DoctorRequest request;
     constexpr CommandText command{
         "kbench doctor",
-        "What this machine has, what is missing, and what that costs.\n"
-        "kbench doctor --noise [-- OPTIONS of kbench run]: how much runs of one command differ here; it is remembered, and kbench compare uses it"};
+        "What this machine has, what is missing, what that costs, and what to mend.\n"
+        "Exit codes: 0 nothing to mend; 1 something here spoils figures; 3 a GPU that is there cannot be used."};
     if (const std::string help = parse_options(command, options, request, arguments); !help.empty()) {
         put_text(help);
         return 0;
@@ -167,24 +201,26 @@ int doctor_command(const std::vector<std::string>& arguments, const std::string&
     const std::optional<double> load =
         getloadavg(&last_minute, 1) == 1 ? std::optional(last_minute) : std::nullopt;  // before this adds to it
     const std::unique_ptr<Device> cpu = make_cpu_device(request.device.threads);
+    DoctorTable table;
     put("{}\n\n", version_text());
     const std::unique_ptr<Profiler> profiler = make_profiler(*cpu);
     const Environment e = describe_environment(*cpu, profiler->machine_state(), command_line);
-    row("cpu", "ok",
-        fmt::format("{}: {} sockets, {} physical cores, {}", e.host.cpu, e.host.sockets, e.host.physical_cores,
-                    fmt::join(e.host.isa, " ")));
-    row("memory", "ok",
-        fmt::format("{:.1f} GB, {:.1f} GB free", static_cast<double>(e.host.memory_bytes) * 1e-9,
-                    static_cast<double>(cpu->free_bytes()) * 1e-9));
-    for (const DoctorRow& one : cpu_time_rows(e.host, cpu_quota(), load)) row(one.what, one.state, one.text);
+    table.row("cpu", "ok",
+              fmt::format("{}: {}, {}, {}", e.host.cpu, plural(e.host.sockets, "socket"),
+                          plural(e.host.physical_cores, "core"), fmt::join(e.host.isa, " ")));
+    table.row("memory", "ok",
+              fmt::format("{:.1f} GB, {:.1f} GB free", static_cast<double>(e.host.memory_bytes) * 1e-9,
+                          static_cast<double>(cpu->free_bytes()) * 1e-9));
+    for (const DoctorRow& one : cpu_time_rows(e.host, cpu_quota(), load)) table.row(one.what, one.state, one.text);
     for (const std::string& warning : cpu->info().warnings)
-        if (!warning.starts_with("a control group")) row("cpu threads", "warning", warning);  // that has its own row
-    check_device(*cpu, *profiler);
-    check_noise("cpu run to run", e);
-    check_gpus(request, command_line);
+        if (!warning.starts_with("a control group"))
+            table.row("cpu threads", doctor_warning, warning);  // that has its own row
+    check_device(table, *cpu, *profiler);
+    check_noise(table, "cpu run to run", e);
+    check_gpus(table, request, command_line);
     const std::string cache = cache_directory();
-    row("cache", "ok", cache);
-    return 0;
+    table.row("cache", "ok", cache);
+    return static_cast<int>(table.conclude());
 }
 
 }  // namespace kbench

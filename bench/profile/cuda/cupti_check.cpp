@@ -20,7 +20,7 @@ std::string_view profiling_obstacle(CUptiResult status) {
     switch (static_cast<int>(status)) {
         case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
         case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
-            return "no permission to read the GPU's counters (ERR_NVGPUCTRPERM): run as root or with CAP_SYS_ADMIN, or load the driver with the module option NVreg_RestrictProfilingToAdminUsers=0";
+            return "no permission to read the GPU's counters (ERR_NVGPUCTRPERM); fix: run as root or with CAP_SYS_ADMIN, or load the driver with the module option NVreg_RestrictProfilingToAdminUsers=0";
         case CUPTI_ERROR_HARDWARE_BUSY:
         case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
         case CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED:

@@ -78,5 +78,20 @@ TEST(DoctorCpu, WhatTheSystemDoesNotTellIsMissing) {
     EXPECT_EQ(row(rows, "load average").state, "missing");
 }
 
+TEST(DoctorCpu, ConcludesWithWhatToMendAndAnExitCode) {
+    const std::vector<std::string> none, load{"load average", "cpu governor"}, gpu{"gpu"};
+    EXPECT_EQ(doctor_conclusion(none, none).exit, ExitCode::success);
+    EXPECT_EQ(doctor_conclusion(none, none).text, "nothing to mend");
+    EXPECT_EQ(doctor_conclusion(none, load).exit, ExitCode::failed);
+    EXPECT_THAT(doctor_conclusion(none, load).text, HasSubstr("load average, cpu governor"));
+    EXPECT_EQ(doctor_conclusion(gpu, load).exit, ExitCode::device) << "without it no figure is";
+    EXPECT_THAT(doctor_conclusion(gpu, load).text, HasSubstr("cannot be used: gpu"));
+}
+
+TEST(DoctorCpu, WhatAMachineNeverHasIsNoWarning) {
+    EXPECT_FALSE(has_fix("this machine exposes no core PMU (virtual machine?)"));
+    EXPECT_TRUE(has_fix("perf_event_paranoid is 4: kbench needs 2 or less; fix: sysctl kernel.perf_event_paranoid=2"));
+}
+
 }  // namespace
 }  // namespace kbench
