@@ -13,6 +13,7 @@
 #include "analysis/explain/explain.h"
 #include "analysis/report/document.h"
 #include "bench/command/help.h"
+#include "bench/measure/result_files.h"
 #include "kbench/result.h"
 
 namespace kbench {
@@ -59,6 +60,9 @@ std::span<const ReportFormat> report_formats();
 /// `runs`, or no report.
 void refuse_other_reports(const std::filesystem::path& directory, std::span<const Environment> runs,
                           const std::string& format = "all");
+/// Where reports of `result` go, made if need be: `out`, or where that is empty the folder of the run that wrote it. A
+/// result that lies elsewhere, such as a committed one, gets no reports beside it but kbench-runs/<time>-report.
+std::filesystem::path report_directory(const std::string& out, const ResultFile& result);
 /// All of them, in `directory`, over those that are there.
 void write_reports(const std::filesystem::path& directory, const ExplainedResult& explained);
 

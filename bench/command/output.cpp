@@ -32,20 +32,6 @@ std::string as_file_name(std::string what) {
     return what;
 }
 
-/// kbench-runs/<time>-<what>, with a number where another run began in the same second.
-std::filesystem::path new_directory(const std::string& what) {
-    const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-    const std::filesystem::path parent = "kbench-runs";
-    const std::string name = fmt::format("{:%Y-%m-%dT%H%M%S}-{}", fmt::localtime(now), as_file_name(what));
-    std::error_code error;
-    std::filesystem::create_directories(parent, error);
-    for (int run = 1; !error; ++run) {
-        const std::filesystem::path path = parent / (run == 1 ? name : fmt::format("{}-{}", name, run));
-        if (std::filesystem::create_directory(path, error)) return path;  // false without an error: it exists
-    }
-    return parent / name;  // the caller reports that it cannot be made
-}
-
 /// The runs that the finished points and the result in `out` tell of. What cannot be read is measured again.
 std::vector<Environment> earlier_runs(const std::filesystem::path& out) {
     std::vector<std::filesystem::path> files = point_files(out / points_folder);
@@ -61,6 +47,19 @@ std::vector<Environment> earlier_runs(const std::filesystem::path& out) {
 }
 
 }  // namespace
+
+std::filesystem::path new_directory(const std::string& what) {
+    const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+    const std::filesystem::path parent = "kbench-runs";
+    const std::string name = fmt::format("{:%Y-%m-%dT%H%M%S}-{}", fmt::localtime(now), as_file_name(what));
+    std::error_code error;
+    std::filesystem::create_directories(parent, error);
+    for (int run = 1; !error; ++run) {
+        const std::filesystem::path path = parent / (run == 1 ? name : fmt::format("{}-{}", name, run));
+        if (std::filesystem::create_directory(path, error)) return path;  // false without an error: it exists
+    }
+    return parent / name;  // the caller reports that it cannot be made
+}
 
 void refuse_what_stands(const std::filesystem::path& path, bool resume) {
     namespace fs = std::filesystem;

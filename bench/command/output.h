@@ -16,6 +16,10 @@ struct OutputDirectory {
     FolderLock lock;
 };
 
+/// kbench-runs/<time>-<what>, with a number where another run began in the same second. Where it cannot be made, its
+/// use says so.
+std::filesystem::path new_directory(const std::string& what);
+
 /// The directory for results, made and proven writable before anything is measured: `asked`, or
 /// kbench-runs/<time>-<what> where that is empty. Throws UsageError; also where another kbench writes there, and where
 /// `asked` holds a result already or anything else called as what commands write (is_written_name), but for what a

@@ -15,6 +15,7 @@
 #include "analysis/result/match.h"
 #include "bench/command/command.h"
 #include "bench/command/machine_path.h"
+#include "bench/command/output.h"
 #include "bench/command/report_options.h"
 #include "bench/device/console.h"
 #include "bench/measure/result_files.h"
@@ -27,15 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the reports go, made if need be.
-fs::path report_directory(const std::string& out, const fs::path& result_file) {
-    if (out.empty()) return result_file.has_parent_path() ? result_file.parent_path() : fs::path(".");
-    std::error_code error;
-    fs::create_directories(out, error);
-    if (error) throw UsageError(fmt::format("--out {}: {}", out, error.message()));
-    return out;
-}
-
 /// Whether `text`, a report of any version, is of the run that `environment` tells of: its start and its command line
 /// stand in each, escaped in that format's way.
 bool is_report_of(const std::string& text, const Environment& environment) {
@@ -45,6 +37,14 @@ bool is_report_of(const std::string& text, const Environment& environment) {
     return has(environment.started_at) &&
            (has(script_json(command)) || has(command.dump(-1, ' ', false, Json::error_handler_t::replace)) ||
             has(markdown_text(environment.command_line)));
+}
+
+/// Whether kbench wrote a run into the folder, or a report of that result is there.
+bool is_own_folder(const fs::path& directory, const Environment& environment) {
+    return stands(directory / lock_name) || std::ranges::any_of(report_formats(), [&](const ReportFormat& format) {
+               const fs::path file = directory / format.file;
+               return stands(file) && why_not_a_file(file).empty() && is_report_of(read_whole_file(file), environment);
+           });
 }
 
 /// The machine that `--what-if` names: a result is a directory, or a file that says so itself.
@@ -95,6 +95,17 @@ std::span<const ReportFormat> report_formats() {
     return table;
 }
 
+fs::path report_directory(const std::string& out, const ResultFile& result) {
+    const fs::path file = result.path;
+    const fs::path beside = file.has_parent_path() ? file.parent_path() : fs::path(".");
+    if (out.empty() && is_own_folder(beside, result.result.environment)) return beside;
+    const fs::path directory = out.empty() ? new_directory("report") : fs::path(out);
+    std::error_code error;
+    fs::create_directories(directory, error);
+    if (error) throw UsageError(fmt::format("--out {}: {}", directory.string(), error.message()));
+    return directory;
+}
+
 void refuse_other_reports(const fs::path& directory, std::span<const Environment> runs, const std::string& wanted) {
     for (const ReportFormat& format : report_formats()) {
         const fs::path file = directory / format.file;
@@ -139,7 +150,7 @@ int report_command(const std::vector<std::string>& arguments, const std::string&
         put_text(request.verbose ? write_terminal(explained, width) : write_screen(explained, width));
         return exit_code;
     }
-    const fs::path directory = report_directory(request.out, file.path);
+    const fs::path directory = report_directory(request.out, file);
     std::error_code none;
     if (const fs::path held = request.out.empty() ? fs::path() : result_file_in(directory);
         !held.empty() && !fs::equivalent(held, file.path, none) && read_whole_file(held) != read_whole_file(file.path))

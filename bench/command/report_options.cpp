@@ -16,7 +16,7 @@ std::vector<std::string_view> format_words() {
 }
 
 const OptionOf<ReportRequest> table[] = {
-    {"--out", "DIR", "beside the result",
+    {"--out", "DIR", "that of the run that wrote it, else kbench-runs/<time>-report",
      "where the reports go; made if it is not there. What is there and is no report of this result is not overwritten",
      [](ReportRequest& r, const std::string& text) {
          if (text.empty()) throw UsageError("--out '': name a directory");

@@ -263,7 +263,7 @@ class Report(unittest.TestCase):
         folder = pathlib.Path(cls.scratch.name) / name
         folder.mkdir()
         (folder / "result.json").write_text(json.dumps(result))
-        subprocess.run([cls.kbench, "report", folder, "--format", "html"], check=True, capture_output=True)
+        subprocess.run([cls.kbench, "report", folder, "--format", "html", "--out", folder], check=True, capture_output=True)
         return folder / "report.html"
 
     def open(self, page: pathlib.Path | None = None, **options) -> Browser:

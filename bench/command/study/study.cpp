@@ -65,7 +65,8 @@ std::unique_ptr<PointGate> prepare_study(StudyRequest& request, Device& device, 
         const Point point = unmeasured_point(run, device, spec);
         return work_of(*plans, device, point, point.batch_is_max ? largest : point.batch(), result);
     };
-    return std::make_unique<StudyGate>(std::move(points), *result.study, work, start);
+    return std::make_unique<StudyGate>(std::move(points), *result.study, work, start,
+                                       [](const std::string& forecast) { say("kbench: {}\n", forecast); });
 }
 
 int redraw(const fs::path& directory) {
@@ -73,11 +74,11 @@ int redraw(const fs::path& directory) {
     if (!file.result.study)
         throw UsageError(
             fmt::format("--redraw {}: {} is no study; `kbench report` draws it", directory.string(), file.path));
-    const fs::path beside = fs::is_directory(directory) ? directory : directory.parent_path();
-    refuse_other_reports(beside, {&file.result.environment, 1});
+    const fs::path into = report_directory("", file);
+    refuse_other_reports(into, {&file.result.environment, 1});
     const ExplainedResult explained(file.result);
-    write_reports(beside, explained);
-    say("wrote report.html, report.md and trace.json beside {}\n", file.path);
+    write_reports(into, explained);
+    say("wrote {}/report.html, report.md and trace.json\n", into.string());
     return tell_impossible(explained.impossible(), file.path);
 }
 

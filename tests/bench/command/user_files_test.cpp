@@ -203,7 +203,7 @@ TEST_F(UserFiles, AResultThatCannotBeReadInASweepIsPutBesideEarlierOnes) {
 TEST_F(UserFiles, ASweepGoesOnBesideItsOwnReportsAlone) {
     ASSERT_EQ(kbench(run_into("run")).exit_code, 0);
     const std::string again = run_into("run") + "--resume";
-    EXPECT_EQ(kbench("report " + at("run/points/seq8-batch1-fp32.json")).exit_code, 0);
+    EXPECT_EQ(kbench("report " + at("run/points/seq8-batch1-fp32.json") + " --out " + at("run/points")).exit_code, 0);
     EXPECT_TRUE(fs::exists(directory_ / "run/points/trace.json"));
     EXPECT_EQ(kbench(again).exit_code, 0) << "a report of a point is no point";
     EXPECT_EQ(kbench(again).exit_code, 0) << "over the reports of a run that only went on";
@@ -215,6 +215,18 @@ TEST_F(UserFiles, ASweepGoesOnBesideItsOwnReportsAlone) {
 TEST_F(UserFiles, ReportsOfARunWhoseCommandLineIsNotUtf8AreItsOwn) {
     ASSERT_EQ(kbench(run_into("caf\xe9")).exit_code, 0);
     EXPECT_EQ(kbench("report " + at("caf\xe9/result.json")).exit_code, 0);
+}
+
+TEST_F(UserFiles, NoReportIsDrawnBesideAResultThatNoRunWroteThere) {
+    const std::string committed = directory_.write("committed/result.json", read_text(result("run"))).string();
+    const std::string in_folder = "cd " + at("") + " && KBENCH_CACHE_DIR=cache " KBENCH_BINARY " ";
+    const Outcome drawn = shell(in_folder + "report " + committed);
+    EXPECT_EQ(drawn.exit_code, 0) << drawn.err;
+    EXPECT_THAT(drawn.err, HasSubstr("wrote kbench-runs/"));
+    EXPECT_EQ(std::distance(fs::directory_iterator(directory_ / "committed"), fs::directory_iterator()), 1);
+    fs::remove(directory_ / "run/report.html");
+    EXPECT_EQ(shell(in_folder + "report " + at("run")).exit_code, 0);
+    EXPECT_TRUE(fs::exists(directory_ / "run/report.html")) << "a run's own folder";
 }
 
 TEST_F(UserFiles, OneCommandAtATimeWritesIntoAFolder) {
@@ -358,7 +370,7 @@ TEST_F(UserFiles, ReportsAreDrawnOverThoseOfTheirOwnResultAlone) {
     json["environment"]["started_at"] = "";
     const std::string old = directory_.write("four/result.json", json.dump()).string();
     plant("four/report.md");
-    expect_refusal("report " + old, "is no report of this result");
+    expect_refusal("report " + old + " --out " + at("four"), "is no report of this result");
     expect_untouched("four/report.md");
     directory_.write("one/other.json", read_text(later));
     expect_refusal("report " + at("one/other.json"), "is no report of this result");

@@ -21,6 +21,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 RunOptions options() {
     RunOptions run;
@@ -117,7 +118,7 @@ class Gate : public testing::Test {
             [](const PointSpec& spec) {
                 return static_cast<double>(std::max<std::int64_t>(1, *spec.axes.count("batch")));
             },
-            now_, [this] { return now_; });
+            now_, [this](const std::string& text) { told_.push_back(text); }, [this] { return now_; });
     }
     void pass(double seconds) {
         now_ += std::chrono::duration_cast<StudyGate::Clock::duration>(std::chrono::duration<double>(seconds));
@@ -137,6 +138,7 @@ class Gate : public testing::Test {
     StudyGate::Clock::time_point now_{};
     StudyPlan plan_;
     std::vector<PointSpec> specs_;
+    std::vector<std::string> told_;
     std::unique_ptr<StudyGate> gate_;
 };
 
@@ -164,7 +166,7 @@ TEST_F(Gate, ExpectsNoForwardToTakeWhatATrainingStepDid) {
     for (const PointSpec& spec : {of_batch(1), step, of_batch(2), of_batch(16)}) points.push_back({spec, {}});
     plan_.points.resize(points.size());
     StudyGate gate(
-        points, plan_, [](const PointSpec&) { return 1.0; }, now_, [this] { return now_; });
+        points, plan_, [](const PointSpec&) { return 1.0; }, now_, [](const std::string&) {}, [this] { return now_; });
     const auto measured = [&](const PointSpec& spec, double seconds) {
         EXPECT_EQ(gate.leave_out(spec), "");
         pass(seconds);
@@ -190,6 +192,59 @@ TEST_F(Gate, SaysTheTaskThePointAndTheTimeLeft) {
     pass(20);
     gate_->finished(specs_.front(), finished(1000));
     EXPECT_THAT(gate_->label(specs_[1]), HasSubstr(", about 80 s left")) << "never more than the budget";
+}
+
+TEST_F(Gate, ForecastsOnceWhatIsToComeAndWhatOfItFits) {
+    ASSERT_EQ(gate_->leave_out(of_batch(1)), "");
+    EXPECT_TRUE(told_.empty());
+    pass(20);
+    gate_->finished(of_batch(1), finished(1000));  // 20 s for each sequence of the batch
+    ASSERT_EQ(told_.size(), 1U);
+    // Four precisions of 20 s each; batches 4, 16, 64, 2, 8, 32 of them: 80, 320, 1280, 40, 160 and 640 s.
+    EXPECT_THAT(told_[0], HasSubstr("10 points to come would take about"));
+    EXPECT_THAT(told_[0], HasSubstr("; --budget has time for about"));
+    EXPECT_THAT(told_[0], Not(HasSubstr("nothing of"))) << "batch 2 and precisions fit into 80 s";
+    pass(20);
+    gate_->finished(specs_[1], finished(1000));
+    EXPECT_EQ(told_.size(), 1U);
+}
+
+TEST_F(Gate, SaysWhichQuestionTheBudgetHasNoTimeFor) {
+    plan_.budget_s = 45;
+    ASSERT_EQ(gate_->leave_out(of_batch(1)), "");
+    pass(20);
+    gate_->finished(of_batch(1), finished(1000));
+    EXPECT_THAT(told_.at(0), HasSubstr("--budget has time for about 1 of them, and for nothing of batch"));
+}
+
+/// A training step that fits and leaves no time for two other questions gives way to them.
+TEST_F(Gate, APointThatTakesTheTimeOfTwoQuestionsIsLeftOut) {
+    const auto gate_of = [&](double step_work) {
+        PointSpec step = of_batch(4), half = of_batch(2);
+        step.axes.set("direction", std::string("train"));
+        half.axes.set("precision", std::string("fp16"));
+        plan_.points.assign(4, {});
+        return std::make_unique<StudyGate>(
+            std::vector<StudyPoint>{{of_batch(1), {"batch", "precision", "directions"}},
+                                    {step, {"directions"}},
+                                    {of_batch(2), {"batch"}},
+                                    {half, {"precision"}}},
+            plan_, [=](const PointSpec& spec) { return spec == step ? step_work : 1.0; }, now_,
+            [](const std::string&) {}, [this] { return now_; });
+    };
+    for (const auto& [work, reason] : {std::pair{3.5, "more of the other questions"}, std::pair{2.0, ""}}) {
+        now_ = {};
+        const auto gate = gate_of(work);
+        ASSERT_EQ(gate->leave_out(of_batch(1)), "");
+        pass(20);
+        gate->finished(of_batch(1), finished(1000));
+        PointSpec step = of_batch(4);
+        step.axes.set("direction", std::string("train"));
+        const std::string left_out = gate->leave_out(step);
+        EXPECT_THAT(left_out, HasSubstr(reason)) << work << " times 20 s of the 80 s that are left";
+        EXPECT_EQ(left_out.empty(), std::string(reason).empty());
+        EXPECT_EQ(gate->leave_out(of_batch(2)), "");
+    }
 }
 
 TEST(Throttling, WhatDiscardsSamplesIsWhatSlows) {
