@@ -21,6 +21,7 @@
 #include "kbench/error.h"
 #include "models/base/format.h"
 #include "models/base/nearest.h"
+#include "models/registry.h"
 
 namespace kbench {
 
@@ -60,6 +61,9 @@ int dispatch(const std::vector<std::string>& arguments, const std::string& comma
     if (arguments[0].starts_with("-")) return run_command(arguments, command_line);
     for (const Command& command : commands())
         if (command.name == arguments[0]) return command.run({arguments.begin() + 1, arguments.end()}, command_line);
+    if (is_builtin_model(arguments[0]))
+        throw UsageError(fmt::format("'{0}' is a model, not a command: kbench --model {0}", arguments[0]));
+    if (arguments[0] == "version") throw UsageError("unknown command 'version'; did you mean --version?");
     throw UsageError(
         fmt::format("unknown command '{}'; {}", arguments[0], nearest_name(arguments[0], commands(), &Command::name)));
 }

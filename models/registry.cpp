@@ -80,6 +80,10 @@ const std::vector<ModelSpec>& builtin_models() {
     return models;
 }
 
+bool is_builtin_model(std::string_view name) {
+    return std::ranges::count(builtin_models(), name, &ModelSpec::name) > 0;
+}
+
 const ModelSpec& find_model(std::string_view name) {
     const std::vector<ModelSpec>& models = builtin_models();
     if (const auto found = std::ranges::find(models, name, &ModelSpec::name); found != models.end()) return *found;

@@ -63,6 +63,7 @@ std::span<const ModelFamily> model_families();
 
 /// Every built-in model, family by family, and by size within a family.
 const std::vector<ModelSpec>& builtin_models();
+bool is_builtin_model(std::string_view name);
 
 /// The built-in model called `name`. Throws UsageError that names the nearest one and lists all.
 const ModelSpec& find_model(std::string_view name);

@@ -19,14 +19,13 @@ namespace {
 using fields::Json;
 using fields::Path;
 
-/// The document's JSON; the parser's own message without its class prefix.
+/// The document's JSON.
 Json parse_json(const std::string& text, const std::string& path) {
     check_json_text(text, path, most_ordered_members);
     try {
         return Json::parse(text);
     } catch (const Json::exception& error) {
-        const std::string_view what = error.what();
-        throw UsageError(fmt::format("{}: not JSON: {}", path, what.substr(what.find("] ") + 2)));
+        throw UsageError(fmt::format("{}: not JSON: {}", path, parser_message(error)));
     }
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "bench/command/option_values.h"
+#include "models/base/format.h"
 
 namespace kbench {
 namespace {
@@ -84,8 +85,8 @@ ParsedCompare parse_compare(const std::vector<std::string>& arguments) {
     parsed.help = parse_options(command, compare_options(), request, arguments, &request.files);
     if (!parsed.help.empty()) return parsed;
     if (request.files.size() < 2)
-        throw UsageError(fmt::format("{} results: name two or more, as in `kbench compare A/result.json B/result.json`",
-                                     request.files.size()));
+        throw UsageError(fmt::format("{}: name two or more, as in `kbench compare A/result.json B/result.json`",
+                                     plural(std::ssize(request.files), "result")));
     check_names(request);
     return parsed;
 }

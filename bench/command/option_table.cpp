@@ -3,12 +3,14 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 
 #include "bench/command/command.h"
 #include "kbench/error.h"
 #include "models/base/nearest.h"
+#include "models/registry.h"
 
 namespace kbench {
 namespace {
@@ -19,6 +21,8 @@ namespace {
     for (const BoundOption& option : options)
         for (std::string& name : split(std::string(option.name))) names.push_back(std::move(name));
     const std::string name = argument.substr(0, argument.find('='));
+    if (is_builtin_model(argument) && std::ranges::count(names, "--model") > 0)
+        throw UsageError(fmt::format("'{0}' is a model: {1} --model {0}", argument, command));
     throw UsageError(name.starts_with('-')
                          ? fmt::format("unknown option '{}'; {} (`{} --help` lists the options)", name,
                                        nearest_name(name, names), command)

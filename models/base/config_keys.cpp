@@ -246,7 +246,7 @@ ConfigKeys::ConfigKeys(const std::string& text, std::string path)
         document_->json = parse_once_each(
             text, [&](const std::string& key) { fail(fmt::format("key '{}' stands twice", shown_key(key))); });
     } catch (const Json::exception& error) {
-        fail(why_not_json(text, path_, error.what()));
+        fail(why_not_json(text, path_, parser_message(error)));
     }
     if (!document_->json.is_object())
         fail(fmt::format("holds {}; a config.json is an object of keys", shown_value(document_->json)));

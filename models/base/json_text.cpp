@@ -44,6 +44,12 @@ void check_json_text(std::string_view text, const std::string& path, std::size_t
     }
 }
 
+std::string parser_message(const std::exception& error) {
+    const std::string_view what = error.what();
+    const std::size_t prefix = what.starts_with('[') ? what.find("] ") : std::string_view::npos;
+    return std::string(prefix == std::string_view::npos ? what : what.substr(prefix + 2));
+}
+
 std::string valid_utf8(const std::string& text) {
     using Json = nlohmann::json;
     return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));

@@ -48,7 +48,7 @@ json parse_index(const std::string& text, const std::string& file) {
     try {
         index = json::parse(text, callback);
     } catch (const json::exception& error) {
-        throw UsageError(fmt::format("{}: index is not JSON: {}", file, error.what()));
+        throw UsageError(fmt::format("{}: index is not JSON: {}", file, parser_message(error)));
     }
     if (!twice.empty()) throw UsageError(fmt::format("{}: {}: stands twice in the weight_map", file, twice));
     if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object() ||

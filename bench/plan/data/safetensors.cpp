@@ -76,7 +76,7 @@ json parse_header(std::string_view text, const std::string& file) {
     try {
         header = json::parse(text.begin(), text.end(), callback);
     } catch (const json::exception& error) {
-        throw UsageError(fmt::format("{}: header is not JSON: {}", file, error.what()));
+        throw UsageError(fmt::format("{}: header is not JSON: {}", file, parser_message(error)));
     }
     if (!header.is_object())
         throw UsageError(fmt::format("{}: header is a JSON {}; it should be an object", file, header.type_name()));

@@ -716,7 +716,9 @@ TEST_F(Cli, ListsAndDoctorAnswer) {
     EXPECT_THAT(kbench("list ops").out, HasSubstr("attention_context"));
     EXPECT_THAT(kbench("list providers").out, HasSubstr("onednn"));
     const Outcome doctor = kbench("doctor");
-    EXPECT_EQ(doctor.exit_code, 0);
+    // This machine decides which code it is; the last line says why.
+    EXPECT_EQ(doctor.exit_code == 0, doctor.out.ends_with("nothing to mend\n")) << doctor.out;
+    EXPECT_EQ(doctor.exit_code == 3, doctor.out.find("\ncannot be used: ") != std::string::npos) << doctor.out;
     EXPECT_THAT(doctor.out, HasSubstr("cpu fp32"));
     EXPECT_THAT(doctor.out, HasSubstr("cpu memory traffic"));
     EXPECT_THAT(kbench("--help").out, HasSubstr("kbench run"));
