@@ -100,6 +100,7 @@ PointSide side_of(std::string letter, const Explanation& run) {
     side.roofs = {roofs.bandwidth(Level::dram), roofs.matrix(point.precision()), roofs.plain(point.precision()),
                   roofs.unavailable()};
     if (has_verdicts(run)) side.verdict = run.verdicts.model;
+    side.bandwidth = bandwidth_bound(run);
     return side;
 }
 

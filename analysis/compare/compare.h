@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/compare/run_spread.h"
+#include "analysis/explain/in_short.h"
 #include "analysis/explain/verdict.h"
 #include "analysis/machine/ceilings.h"
 #include "analysis/result/interval.h"
@@ -105,6 +106,7 @@ struct PointSide {
     std::array<double, fit_count> fit = {};  ///< share of its matched steps' time by fit, judged by layer
     double unmatched_us = 0;                 ///< steps whose ops the other plan does not have
     std::optional<Verdict> verdict = {};     ///< what binds the model, where there are roofs
+    BandwidthBound bandwidth = {};           ///< as the side's own report answers it
 
     const Summary& summary() const { return point->end_to_end->latency.summary_ms; }
 };
@@ -166,9 +168,6 @@ Comparison compare(std::span<const NamedResult> runs, const CompareOptions& opti
 
 /// "A" for the first run, "B" for the second.
 std::string run_letter(std::size_t run);
-
-/// What a verdict found of "bandwidth-bound".
-Hypothesis bandwidth_hypothesis(const Verdict& verdict);
 
 /// Is it bandwidth? The naive test, the test by step, what both time breakdowns say, and the answer or why there is
 /// none.

@@ -158,13 +158,10 @@ std::string scaling_sentence(const PointComparison& point, std::optional<bool> b
 
 std::string verdict_words(const PointSide& side) {
     const Verdict& verdict = *side.verdict;
-    const Hypothesis bandwidth = bandwidth_hypothesis(verdict);
-    std::string bound(name(verdict.bound));
-    if (!verdict.level.empty()) bound += fmt::format(", {}", verdict.level);
-    if (bandwidth.finding == Finding::confirmed) return fmt::format("{} yes ({})", side.letter, bound);
-    const bool is_known = verdict.bound != Bound::not_identifiable;
-    return fmt::format("{} {} ({}{})", side.letter, bandwidth.finding == Finding::rejected ? "no" : "cannot tell",
-                       is_known ? bound + "; " : std::string(), bandwidth.why);
+    std::string bound(verdict.bound == Bound::not_identifiable ? "" : name(verdict.bound));
+    if (!bound.empty() && !verdict.level.empty()) bound += fmt::format(", {}", verdict.level);
+    return fmt::format("{} {} ({}{}{})", side.letter, name(side.bandwidth.answer), bound,
+                       bound.empty() || side.bandwidth.why.empty() ? "" : "; ", side.bandwidth.why);
 }
 
 std::string answer_text(const PointComparison& point) {
@@ -174,21 +171,14 @@ std::string answer_text(const PointComparison& point) {
                            verdict_words(point.a.verdict ? point.a : point.b),
                            (point.a.verdict ? point.b : point.a).letter);
     const std::string text = fmt::format("By each verdict: {}; {}.", verdict_words(point.a), verdict_words(point.b));
-    const Finding of_a = bandwidth_hypothesis(*point.a.verdict).finding;
-    const Finding of_b = bandwidth_hypothesis(*point.b.verdict).finding;
-    if (of_a == Finding::not_identifiable || of_b == Finding::not_identifiable)
+    const BandwidthAnswer of_a = point.a.bandwidth.answer, of_b = point.b.bandwidth.answer;
+    if (of_a == BandwidthAnswer::cannot_tell || of_b == BandwidthAnswer::cannot_tell)
         return fmt::format("{} {}", text, scaling_sentence(point, std::nullopt));
     if (of_a != of_b) return text + " They differ, so that no single ratio of roofs can explain the whole.";
-    return fmt::format("{} {}", text, scaling_sentence(point, of_a == Finding::confirmed));
+    return fmt::format("{} {}", text, scaling_sentence(point, of_a == BandwidthAnswer::yes));
 }
 
 }  // namespace
-
-Hypothesis bandwidth_hypothesis(const Verdict& verdict) {
-    const auto found = std::ranges::find(verdict.hypotheses, Bound::bandwidth, &Hypothesis::bound);
-    return found == verdict.hypotheses.end() ? Hypothesis{Bound::bandwidth, Finding::not_identifiable, "not tested"}
-                                             : *found;
-}
 
 std::vector<Evidence> evidence_of(const PointComparison& point) {
     std::vector<Evidence> evidence{{"naive test", naive_text(point)}};

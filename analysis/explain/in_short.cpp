@@ -25,6 +25,8 @@ namespace {
 constexpr double small_dram_share = 0.30, few_steps_share = 0.20;
 /// Bounds with less of the time are not worth a word.
 constexpr double noteworthy_bound = 0.05;
+/// Less than this prints as 0 %.
+constexpr double least_percent = 0.005;
 /// From here on no other bound can have as much.
 constexpr double most_of_the_time = 0.5;
 
@@ -159,24 +161,31 @@ BandwidthBound bandwidth_bound(const Explanation& explanation) {
     const std::optional<DramShare> dram = dram_share(explanation);
     const Influence taken = explanation.interventions.model.dram;
     const bool is_by_memory = verdict.bound == Bound::bandwidth;
-    const double by_memory = time_by_bound(explanation)[static_cast<std::size_t>(Bound::bandwidth)];
+    const auto parts = time_by_bound(explanation);
+    const double by_memory = parts[static_cast<std::size_t>(Bound::bandwidth)];
     std::vector<std::string> why;
     if (is_by_memory)
         why.push_back(reason_text(verdict) + (verdict.level.empty() ? "" : fmt::format(" (mostly {})", verdict.level)));
     else if (by_memory >= most_of_the_time)
         why.push_back(fmt::format("{} of the steps' time is {}", percent(by_memory), name(Bound::bandwidth)));
+    const bool is_known = verdict.bound != Bound::not_identifiable;
+    // Where nothing decides the whole, steps of which nothing is known may all be bandwidth-bound.
+    const double at_most = by_memory + (is_known ? 0 : parts[static_cast<std::size_t>(Bound::not_identifiable)]);
+    const bool is_less_than_half = !explanation.verdicts.steps.empty() && at_most < most_of_the_time;
     const bool is_ruled_out =
-        verdict.bound != Bound::not_identifiable
-            ? by_memory < most_of_the_time
-            : !is_memory_open(explanation) && ((dram && is_too_little(explanation, *dram)) || taken == Influence::none);
+        is_less_than_half || (!is_known && !is_memory_open(explanation) &&
+                              ((dram && is_too_little(explanation, *dram)) || taken == Influence::none));
+    if (!is_known && is_less_than_half)
+        why.push_back(fmt::format("at most {} of the steps' time is {}", percent(at_most), name(Bound::bandwidth)));
     if (is_by_memory && !(taken == Influence::none && verdict.level == name(Level::dram)))
         found.answer = BandwidthAnswer::yes;
     else if (!is_by_memory && is_ruled_out && !may_be_dram(taken))
         found.answer = BandwidthAnswer::no;
     if (dram) why.push_back(traffic_text(*dram));
     if (std::string text = taken_text(explanation.theft); !text.empty()) why.push_back(std::move(text));
-    if (found.answer == BandwidthAnswer::cannot_tell && dram)
-        why.push_back(fmt::format("it may bind steps with {} of the time", percent(may_be_bound_by_dram(explanation))));
+    if (const double may = may_be_bound_by_dram(explanation);
+        found.answer == BandwidthAnswer::cannot_tell && dram && may >= least_percent)
+        why.push_back(fmt::format("it may bind steps with {} of the time", percent(may)));
     if (why.empty())
         why.push_back(found.answer == BandwidthAnswer::no               ? fmt::format("it is {}", name(verdict.bound))
                       : explanation.breakdown.roofs_unavailable.empty() ? "DRAM's traffic is not known"
@@ -198,6 +207,8 @@ std::string binding_text(const Explanation& explanation) {
     if (is_beyond_telling(verdict)) {
         const std::string unknown = fmt::format("for {} of the steps' time {}", percent(verdict.undecided),
                                                 suspects_text(explanation.suspects));
+        if (!others.empty() && others.front().first > verdict.undecided)
+            return fmt::format("no single one for certain: {}; {}", rest, unknown);
         return rest.empty() ? unknown : fmt::format("{}; the rest is {}", unknown, rest);
     }
     if (verdict.bound == Bound::not_identifiable) return "no single one: " + (rest.empty() ? "unknown" : rest);

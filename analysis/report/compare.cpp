@@ -102,11 +102,11 @@ std::string common_title(const PairComparison& pair) {
     return text.empty() ? text : ":" + text;
 }
 
-std::string verdict_cell(const std::optional<Verdict>& verdict) {
-    if (!verdict) return {};
-    const bool is_rejected = bandwidth_hypothesis(*verdict).finding == Finding::rejected;
-    return verdict->bound == Bound::not_identifiable && is_rejected ? "not bandwidth"
-                                                                    : std::string(name(verdict->bound));
+std::string verdict_cell(const PointSide& side) {
+    if (!side.verdict) return {};
+    const bool is_not_known = side.verdict->bound == Bound::not_identifiable;
+    return is_not_known && side.bandwidth.answer == BandwidthAnswer::no ? "not bandwidth"
+                                                                        : std::string(name(side.verdict->bound));
 }
 
 /// Every point on one line, before the details of each.
@@ -122,7 +122,7 @@ void write_summary(Page& page, const PairComparison& pair, const std::string& b)
         table.rows.push_back(
             {titles[p], ratio_cell(point.ratio), cell(point.naive.bandwidth), cell(point.naive.flops),
              point.same_roofs ? "the same roofs" : std::string(naive_words[static_cast<std::size_t>(point.naive.fit)]),
-             verdict_cell(point.a.verdict), verdict_cell(point.b.verdict)});
+             verdict_cell(point.a), verdict_cell(point.b)});
     }
     if (!is_known || pair.points.size() < 2) return;
     page.heading("Is it bandwidth? Roofs, what the whole follows, and the verdicts");

@@ -73,7 +73,7 @@ Json json_of(const PointSide& side) {
             {"time_share_by_fit", shares},
             {"unmatched_us", side.unmatched_us},
             {"verdict", verdict ? Json(name(verdict->bound)) : Json()},
-            {"bandwidth_bound", verdict ? Json(name(bandwidth_hypothesis(*verdict).finding)) : Json()}};
+            {"bandwidth_bound", verdict ? Json(name(side.bandwidth.answer)) : Json()}};
 }
 
 Json json_of(const PointComparison& point, std::size_t top) {

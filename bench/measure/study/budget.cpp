@@ -80,10 +80,10 @@ std::size_t StudyGate::answers(double left_s, const std::set<std::string>& answe
     return count;
 }
 
-std::vector<bool> StudyGate::choice(double left_s) const {
+std::vector<bool> StudyGate::choice(double left_s, std::size_t first) const {
     std::vector<bool> taken(points_.size(), false);
     std::set<std::string> answered = answered_;
-    for (std::size_t i = 0; i < points_.size(); ++i) {
+    for (std::size_t i = first; i < points_.size(); ++i) {
         if (is_settled_[i] || work_of(i) <= 0) continue;
         const std::optional<double> expected = expected_s(i);
         if (!expected || *expected > left_s) continue;
@@ -110,7 +110,7 @@ std::string StudyGate::forecast() const {
     const std::string all = fmt::format("{} to come would take about {}",
                                         plural(static_cast<std::int64_t>(points), "point"), minutes(all_s));
     if (!plan_.budget_s) return all;
-    const std::vector<bool> taken = choice(*plan_.budget_s - seconds_since(start_));
+    const std::vector<bool> taken = choice(*plan_.budget_s - seconds_since(start_), 0);
     const auto fits = static_cast<std::size_t>(std::ranges::count(taken, true));
     if (fits == points) return all;
     std::vector<std::string> unanswered;
@@ -136,7 +136,7 @@ std::string StudyGate::leave_out(const PointSpec& spec) {
     if (!plan_.budget_s || work <= 0) return "";
     const double left = *plan_.budget_s - seconds_since(start_);
     const std::optional<double> expected = expected_s(i);
-    if (!expected || choice(left)[i]) return "";
+    if (!expected || choice(left, i)[i]) return "";
     plan_.points[i].left_out =
         left <= 0 ? "the budget was used up"
         : *expected > left

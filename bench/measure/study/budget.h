@@ -60,9 +60,9 @@ class StudyGate : public PointGate {
     /// How many questions without an answer get one in that time by points behind the one at `after`, each by its
     /// quickest.
     std::size_t answers(double left_s, const std::set<std::string>& answered, std::size_t after) const;
-    /// Which of the points to come are measured in that time, as far as the points before them tell: in their order,
+    /// Which points from `first` on are measured in that time, as far as the points before them tell: in their order,
     /// but for one that fits and would take the time of more questions than it answers.
-    std::vector<bool> choice(double left_s) const;
+    std::vector<bool> choice(double left_s, std::size_t first) const;
     /// How long the points to come take, and what of them the budget has time for.
     std::string forecast() const;
     /// Until the last point is done, as far as the points before it tell; never beyond the budget.

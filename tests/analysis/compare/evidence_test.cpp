@@ -12,11 +12,9 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-Verdict bandwidth_verdict(Finding finding, Bound bound) {
-    Verdict verdict;
-    verdict.bound = bound;
-    verdict.hypotheses = {{Bound::bandwidth, finding, "a reason"}};
-    return verdict;
+void answer(PointSide& side, BandwidthAnswer bandwidth, Bound bound) {
+    side.verdict.emplace().bound = bound;
+    side.bandwidth = {bandwidth, "a reason"};
 }
 
 void set_bound(GroupSide& side, Bound bound, double us) { side.bound_us[static_cast<std::size_t>(bound)] = us; }
@@ -35,7 +33,7 @@ class ComparedTest : public testing::Test {
             side->all.time_us = Interval::exactly(1000);
             set_bound(side->all, Bound::compute, 1000);
         }
-        compared_.a.verdict = compared_.b.verdict = bandwidth_verdict(Finding::rejected, Bound::compute);
+        for (PointSide* side : {&compared_.a, &compared_.b}) answer(*side, BandwidthAnswer::no, Bound::compute);
     }
     void times(double ratio, double bandwidth, double flops) {
         compared_.ratio = Interval::exactly(ratio);
@@ -167,29 +165,28 @@ TEST_F(ComparedTest, ScalingOfHalfOfBothSidesSpeaksForTheWhole) {
     EXPECT_THAT(said("bandwidth?"), EndsWith("Scaling, step by step, cannot tell."));
     fit(Fit::bandwidth, 0.51, 0.5);
     EXPECT_THAT(said("bandwidth?"), EndsWith("Scaling contradicts this: most of the steps' time follows bandwidth."));
-    for (auto* verdict : {&compared_.a.verdict, &compared_.b.verdict})
-        *verdict = bandwidth_verdict(Finding::confirmed, Bound::bandwidth);
+    for (PointSide* side : {&compared_.a, &compared_.b}) answer(*side, BandwidthAnswer::yes, Bound::bandwidth);
     EXPECT_EQ(
         said("bandwidth?"),
-        "By each verdict: A yes (bandwidth-bound); B yes (bandwidth-bound). Scaling agrees: most of the steps' time follows bandwidth.");
+        "By each verdict: A yes (bandwidth-bound; a reason); B yes (bandwidth-bound; a reason). Scaling agrees: most of the steps' time follows bandwidth.");
     compared_.same_roofs = true;
     EXPECT_THAT(said("bandwidth?"), EndsWith("Scaling, step by step, cannot tell.")) << "whatever the fits are";
 }
 
 TEST_F(ComparedTest, VerdictsThatDifferOrCannotTellSayWhatIsLeft) {
     fit(Fit::flops, 0.9, 0.9);
-    compared_.b.verdict = bandwidth_verdict(Finding::confirmed, Bound::bandwidth);
+    answer(compared_.b, BandwidthAnswer::yes, Bound::bandwidth);
     EXPECT_THAT(said("bandwidth?"), EndsWith("They differ, so that no single ratio of roofs can explain the whole."));
-    compared_.b.verdict = bandwidth_verdict(Finding::not_identifiable, Bound::not_identifiable);
+    answer(compared_.b, BandwidthAnswer::cannot_tell, Bound::not_identifiable);
     EXPECT_THAT(said("bandwidth?"),
                 EndsWith("; B cannot tell (a reason). By scaling alone, most of the steps' time follows FLOP/s."));
-    compared_.a.verdict.swap(compared_.b.verdict);
+    std::swap(compared_.a, compared_.b);
+    std::swap(compared_.a.letter, compared_.b.letter);
     EXPECT_THAT(said("bandwidth?"), HasSubstr("By scaling alone"));
-    compared_.b.verdict->hypotheses.clear();
-    EXPECT_THAT(said("bandwidth?"), HasSubstr("B cannot tell (compute-bound; not tested)"));
     compared_.b.verdict.reset();
     EXPECT_EQ(said("bandwidth?"), "By each verdict: A cannot tell (a reason); B cannot tell, for lack of roofs.");
-    compared_.a.verdict.swap(compared_.b.verdict);
+    std::swap(compared_.a, compared_.b);
+    std::swap(compared_.a.letter, compared_.b.letter);
     EXPECT_EQ(said("bandwidth?"), "By each verdict: B cannot tell (a reason); A cannot tell, for lack of roofs.");
 }
 

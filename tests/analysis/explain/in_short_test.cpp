@@ -8,6 +8,7 @@ namespace kbench {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 Explanation bound_by(Bound bound, std::string level) {
     Explanation explanation;
@@ -78,6 +79,23 @@ TEST(InShort, ItIsNotNoWhereAThiefOfDramMadeItLonger) {
     Explanation explanation = bound_by(Bound::compute, "");
     explanation.interventions.model.dram = Influence::partly;
     EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::cannot_tell);
+}
+
+TEST(InShort, WithoutABoundItIsNoWhereHalfOfTheTimeHasAnotherOne) {
+    Explanation explanation = bound_by(Bound::occupancy, "");
+    Verdict& whole = explanation.verdicts.model;
+    whole.bound = Bound::not_identifiable;
+    whole.rule.clear();
+    whole.undecided = 0.25;
+    whole.may_be_one = true;
+    explanation.suspects.whole = {{"L2", Finding::not_identifiable, 25, ""}};
+    explanation.verdicts.steps[2].bound = Bound::not_identifiable;
+    EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::no);
+    EXPECT_EQ(bandwidth_bound(explanation).why, "at most 25 % of the steps' time is bandwidth-bound");
+    EXPECT_THAT(binding_text(explanation),
+                StartsWith("no single one for certain: occupancy-limited 50 %, latency-bound 25 %; for 25 %"));
+    explanation.verdicts.steps[3].bound = Bound::not_identifiable;
+    EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::cannot_tell) << "half of it may be";
 }
 
 TEST(InShort, WithoutABoundOnlyLittleTrafficOrAThiefSaysNo) {

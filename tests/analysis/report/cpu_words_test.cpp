@@ -68,9 +68,9 @@ TEST_P(CpuWords, AreNotThoseOfGpus) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Recorded, CpuWords,
-                         testing::Values("h200-2026-11-21/cpu", "h200-2026-11-21/explained/cpu",
-                                         "h200-2026-11-22/micro/cpu", "h200-2026-11-25/study-gpt2-xeon",
-                                         "epyc-2026-11-24/study-gpt2", "epyc-2026-11-24/study-deepspeech2"));
+                         testing::Values("h200-2026-11-21/cpu", "h200-2026-11-22/micro/cpu",
+                                         "h200-2026-11-25/study-gpt2-xeon", "epyc-2026-11-24/study-gpt2",
+                                         "epyc-2026-11-24/study-deepspeech2"));
 
 /// Points of each bound that a CPU's figures can show.
 TEST(WordsOfCpus, OfEveryBoundAreNotThoseOfGpus) {

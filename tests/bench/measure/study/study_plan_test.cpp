@@ -148,9 +148,12 @@ TEST_F(Gate, MeasuresTheFirstPointWhateverTheBudget) {
 }
 
 TEST_F(Gate, LeavesOutWhatWouldNotFitAndSaysWhyInThePlan) {
-    ASSERT_EQ(gate_->leave_out(of_batch(1)), "");
-    pass(20);
-    gate_->finished(of_batch(1), finished(1000));  // 20 s besides nothing: 20 runs of a second
+    plan_.budget_s = 120;
+    for (const PointSpec& spec : {of_batch(1), specs_[1]}) {  // the latter in another precision
+        ASSERT_EQ(gate_->leave_out(spec), "");
+        pass(20);
+        gate_->finished(spec, finished(1000));  // 20 s besides nothing: 20 runs of a second
+    }
     EXPECT_EQ(gate_->leave_out(of_batch(4)), "") << "80 s of the 80 that are left";
     EXPECT_THAT(gate_->leave_out(of_batch(16)), HasSubstr("it would have taken about 5 min, and 80 s"));
     const auto at = std::ranges::find(specs_, of_batch(16)) - specs_.begin();
