@@ -399,6 +399,55 @@ class Report(unittest.TestCase):
         self.assertNotEqual(dark[1], light[1], "charts follow")
         self.assertEqual(light[0], "rgb(255, 255, 255)")
 
+    def fragment(self) -> list[str]:
+        """The section of the address, then its pairs."""
+        return self.browser.js("location.hash.slice(1).split('&')")
+
+    def open_at(self, fragment: str) -> Browser:
+        """As from a link: in a page of its own, not where it was."""
+        self.browser.get("about:blank")
+        self.browser.resize(1280)
+        self.browser.prefer("light")
+        self.browser.get(f"{self.page.as_uri()}#{fragment}")
+        return self.browser
+
+    def test_point_step_and_theme_are_in_the_address_and_come_back_from_it(self) -> None:
+        b = self.open()
+        self.assertEqual(b.js("location.href"), self.page.as_uri(), "who chose nothing has a plain address")
+        self.choose_point(1)
+        point = self.fragment()[1]
+        self.assertRegex(point, "^point=.*batch-4")
+        key = b.section("Steps").keys()[5]
+        b.press(b.section("Steps").find(f'tr[data-key="{key}"] td:nth-child(2)'))
+        b.press(b.find_element(By.ID, "theme"))
+        self.assertEqual(self.fragment(), ["", point, f"step={key}", "theme=dark"])
+        link = next(link for link in b.find_elements(By.CSS_SELECTOR, "nav a") if link.text == "Roofline")
+        section = link.get_attribute("hash")[1:]
+        b.press(link)
+        b.wait("location.hash.includes('step')")
+        self.assertEqual(self.fragment(), [section, point, f"step={key}", "theme=dark"], "a link leaves the rest")
+        address = "&".join(self.fragment())
+        b = self.open_at(address)
+        self.assertEqual("&".join(self.fragment()), address)
+        self.assertTrue(b.js("[...document.querySelectorAll('main select')].some((s) => s.selectedOptions[0].text.includes('batch 4'))"))
+        self.assertEqual(b.section("Steps").js("part.querySelector('tr.selected').dataset.key"), key)
+        self.assertTrue(b.find_element(By.ID, "selection").is_displayed())
+        self.assertEqual(b.js("document.documentElement.dataset.theme"), "dark")
+        self.assertLess(abs(b.js("document.getElementById(arguments[0]).getBoundingClientRect().top", section)), 200, "the section is in view")
+        self.choose_point(0)
+        self.assertFalse(any(pair.startswith("step=") for pair in self.fragment()), "a step goes with its point")
+        self.assertFalse(b.find_element(By.ID, "selection").is_displayed())
+        self.assertEqual(b.errors(), [])
+
+    def test_what_an_address_names_and_the_page_lacks_is_ignored(self) -> None:
+        for fragment in ("nowhere", "&point=gpt9&step=9999&theme=pink", "&step=-1", "&step=1e1", "&constructor=1&__proto__=2&toString", "%&%E0%A4%A&point",
+                         "&point=%3Cimg%20src%3Dx%20onerror%3D%22window.hacked%3D1%22%3E"):
+            with self.subTest(fragment):
+                b = self.open_at(fragment)
+                self.assertEqual(b.js("[location.hash, document.documentElement.dataset.theme, document.querySelector('#selection').hidden, scrollY, window.hacked ?? null]"),
+                                 ["", "light", True, 0, None])
+                self.assertEqual(b.errors(), [])
+
     def test_everything_is_reached_by_keyboard(self) -> None:
         b = self.open()
         keys = lambda *what: ActionChains(b).send_keys(*what).perform()  # noqa: E731

@@ -31,20 +31,32 @@ function drawBlocks(section, selection) {
   return drawn;
 }
 
-/** One of the sections at a time: each is drawn when it is chosen first, and has a selection of its own where `isTop`. */
-function drawChoice(section, level, path, selection, listing, isTop) {
+/** One of the sections at a time: each is drawn when it is chosen first, and has a selection of its own where they are the
+ * points, whose choice has no title. */
+function drawChoice(section, level, path, selection, listing, isOfPoints) {
   const drawn = [], box = h('div', {});
   const choose = (i) => {
     const alternative = section.sections[i], name = [section.title, alternative.title].filter(Boolean).join(', ');
-    drawn[i] ??= drawSection({ ...alternative, title: '', name }, level, path, isTop ? new Selection() : selection, listing);
+    drawn[i] ??= drawSection({ ...alternative, title: '', name }, level, path, isOfPoints ? new Selection() : selection, listing);
     box.replaceChildren(drawn[i]);
     if (!box.isConnected) return;
-    if (isTop) showSelection(null);
+    if (isOfPoints) {
+      Selection.clear();
+      keepInAddress({ point: alternative.id });
+    }
     drawCharts(box);
     drawNavigation();
   };
   choose(0);
-  return [h('div', { class: 'controls' }, selectOf(section.choice, section.sections.map((one) => one.title), choose)), box];
+  const label = selectOf(section.choice, section.sections.map((one) => one.title), choose);
+  if (isOfPoints) restorers.point = (id) => {
+    const at = section.sections.findIndex((one) => one.id === id);
+    if (at < 0) return;
+    openAll(box);
+    label.querySelector('select').value = at;
+    choose(at);
+  };
+  return [h('div', { class: 'controls' }, label), box];
 }
 
 /** A section and all below it. `level`: of its heading. `listing`: 'top' or 'part' where the navigation names it; instead
@@ -53,7 +65,7 @@ function drawSection(section, level, path, selection, listing) {
   const id = [path, section.id].filter(Boolean).join('-'), below = section.title ? level + 1 : level;
   const names = (section.choice ? section.sections[0].sections : section.sections).filter((one) => one.title);
   const isOfParts = Boolean(listing) && names.length > 0 && (!section.title || (listing === 'top' && section.blocks.length === 0));
-  const content = [drawBlocks(section, selection), section.choice ? drawChoice(section, below, id, selection, isOfParts && 'part', listing === 'top')
+  const content = [drawBlocks(section, selection), section.choice ? drawChoice(section, below, id, selection, isOfParts && 'part', listing === 'top' && !section.title)
     : section.sections.map((one) => drawSection(one, below, id, selection, isOfParts && 'part'))];
   const heading = section.title ? h('h' + Math.min(level, 6), {}, section.title) : null;
   const attributes = { id: id || null, tabindex: '-1', class: isOfParts ? 'parts' : listing && section.title ? 'main' : null, 'data-name': section.title || section.choice || null };
@@ -82,21 +94,21 @@ function setTheme(theme) {
 
 const prefersDark = matchMedia('(prefers-color-scheme: dark)');
 const systemTheme = () => (prefersDark.matches ? 'dark' : 'light');
-let isThemeChosen = false; // by the button; else the reader's system decides
+let isThemeChosen = false; // by the button or the address; else the reader's system decides
 prefersDark.addEventListener('change', () => { if (!isThemeChosen) setTheme(systemTheme()); });
-document.getElementById('theme').addEventListener('click', () => {
+restorers.theme = (theme) => {
+  if (theme !== 'light' && theme !== 'dark') return;
   isThemeChosen = true;
-  setTheme(isDark() ? 'light' : 'dark');
-});
+  setTheme(theme);
+  keepInAddress({ theme });
+};
+document.getElementById('theme').addEventListener('click', () => restorers.theme(isDark() ? 'light' : 'dark'));
 
 main.append(...report.sections.map((section) => drawSection(section, 2, '', new Selection(), 'top')));
 drawNavigation();
 setTheme(systemTheme());
-const target = document.getElementById(location.hash.slice(1)); // which the browser looked for before it was there
-if (target) {
-  openAll(target);
-  target.scrollIntoView();
-}
+restoreFromAddress();
+addEventListener('hashchange', restoreFromAddress); // a link of the page, whose address lacks the rest, or another address
 
 let width = document.documentElement.clientWidth, waiting = 0;
 addEventListener('resize', () => {

@@ -1,9 +1,15 @@
 // What is selected, and what a chart's filters hide, in one top-level section: charts and tables show it together.
 
 class Selection {
+  static all = [];
+  /** What is selected anywhere, no longer. */
+  static clear() { for (const one of Selection.all) if (one.key !== null) one.select(null); }
+
   key = null;
   hidden = new Set(); // keys that the filters of a chart take away
   viewers = [];
+
+  constructor() { Selection.all.push(this); }
 
   /** `viewer`: update() shows the selection; tell(key) describes the key, null where it has none; reveal(key) goes to it. */
   add(viewer) { this.viewers.push(viewer); }
@@ -12,6 +18,7 @@ class Selection {
     this.key = key;
     this.update();
     showSelection(this);
+    keepInAddress({ step: key });
   }
 
   hide(keys) {
@@ -21,6 +28,11 @@ class Selection {
 
   update() { for (const viewer of this.viewers) viewer.update(); }
 }
+
+restorers.step = (text) => {
+  const key = Number(/^\d+$/.test(text) ? text : NaN);
+  Selection.all.find((one) => one.viewers.some((viewer) => viewer.has(key)))?.select(key);
+};
 
 /** The panel at the foot of the window. It goes when another point is chosen. */
 function showSelection(selection) {
