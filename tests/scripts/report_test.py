@@ -5,6 +5,7 @@ report_test.py KBENCH FOLDER; skips (77) without selenium, Chromium or its drive
 """
 
 import base64
+import csv
 import http.server
 import itertools
 import json
@@ -610,6 +611,70 @@ class Report(unittest.TestCase):
         b.press(next(button for button in part.all("button") if button.text == "Show all"))
         self.assertEqual(len(part.keys()), 120)
         self.assertEqual(b.errors(), [])
+
+    def test_every_table_is_copied_and_saved(self) -> None:
+        b = self.open()
+        downloads = pathlib.Path(self.scratch.name) / "downloads"
+        b.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(downloads)})
+        b.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]})
+        b.js("document.querySelectorAll('main details').forEach((d) => { d.open = true; })")
+        names = b.js("[...document.querySelectorAll('main table')].map((t) => [...t.closest('.table').querySelectorAll('.export button')].map((b) => b.getAttribute('aria-label')))")
+        self.assertGreater(len(names), 10)
+        for pair in names:
+            self.assertRegex(" ".join(pair), "^Copy the table .+ Save the table .+ as CSV$")
+
+        def exported(part: Part, table: int = 0) -> tuple[list[str], list[list[str]]]:
+            """Lines that were copied and rows that were saved."""
+            box = part.js("[...part.querySelectorAll('table')][rest[0]].closest('.table')", table)
+            for button in box.find_elements(By.CSS_SELECTOR, ".export button"):
+                b.press(button)
+            b.wait("arguments[0].querySelector('.export [role=status]').textContent === 'copied'", box)
+            wait = WebDriverWait(b, 20)
+            file = wait.until(lambda _: next(iter(downloads.glob("*.csv")), None))
+            with file.open(newline="") as lines:
+                rows = list(csv.reader(lines))
+            self.saved = file.name
+            file.unlink()
+            return b.execute_async_script("navigator.clipboard.readText().then(arguments[0])").split("\n"), rows
+
+        steps = b.section("Steps")
+        steps.select("op").select_by_visible_text("gemm")
+        steps.sort("time us")
+        lines, rows = exported(steps)
+        self.assertEqual(self.saved, "steps.csv")
+        self.assertEqual((len(rows), len(lines)), (1 + 2 * BLOCKS,) * 2, "what the filters leave, all of it")
+        at = rows[0].index("time us")
+        self.assertEqual([f"{float(row[at]):,.3f}" for row in rows[1:]], steps.column("time us"), "in the order of the table")
+        self.assertEqual(lines[1].split("\t")[at], rows[1][at])
+        heat = b.section("Layers by metric")
+        _, rows = exported(heat)
+        values = heat.js("[...part.querySelectorAll('tbody tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent))")
+        self.assertGreater(max(len(cell) for cell in rows[1]), max(len(cell) for cell in values[0]), "more digits than are shown")
+        for row, shown in zip(rows[1:], values):
+            for value, text in zip(row[1:], shown):
+                self.assertTrue((value, text) == ("", "na") or abs(float(value) - float(text)) <= 0.51 * 10 ** -len(text.partition(".")[2]), (value, text))
+        self.assertEqual(b.errors(), [])
+
+    def test_buttons_of_a_table_show_when_they_are_needed(self) -> None:
+        b = self.open()
+        occupancy = b.section("Occupancy")
+        opacity = lambda: occupancy.js("getComputedStyle(part.querySelector('.export')).opacity")  # noqa: E731
+        ActionChains(b).move_to_element(b.find_element(By.TAG_NAME, "h1")).perform()
+        height = b.js("document.documentElement.scrollHeight")
+        self.assertEqual(opacity(), "0")
+        ActionChains(b).move_to_element(occupancy.find("td")).perform()
+        self.assertEqual(opacity(), "1")
+        ActionChains(b).move_to_element(b.find_element(By.TAG_NAME, "h1")).perform()
+        b.js("arguments[0].focus()", occupancy.find(".export button"))
+        self.assertEqual(opacity(), "1")
+        self.assertEqual(b.js("document.documentElement.scrollHeight"), height, "they take no room")
+        b.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+        self.addCleanup(b.execute_cdp_cmd, "Emulation.setTouchEmulationEnabled", {"enabled": False})
+        b.js("document.activeElement.blur()")
+        self.assertEqual(opacity(), "1", "a finger does not hover")
+        b.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        self.addCleanup(b.execute_cdp_cmd, "Emulation.setEmulatedMedia", {"media": ""})
+        self.assertEqual(occupancy.js("getComputedStyle(part.querySelector('.export')).display"), "none")
 
     def test_fits_a_desk_and_a_phone_in_both_themes(self) -> None:
         b = self.open()

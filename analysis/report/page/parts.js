@@ -66,7 +66,8 @@ function table(block, selection, title) {
   const box = h('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': name }, h('table', { 'aria-label': name },
     headers(block, (column) => column.header), h('tbody', {}, block.rows.map((_, i) => tableRow(block, i, selection)))));
   addTable(block, box, selection, name, () => markRows(box, selection));
-  return h('div', {}, block.caption ? h('p', { class: 'caption', 'aria-hidden': 'true' }, block.caption) : null, box);
+  return h('div', { class: 'table' }, block.caption ? h('p', { class: 'caption', 'aria-hidden': 'true' }, block.caption) : null,
+    exportButtons(name, () => exportRows(block, block.rows)), box);
 }
 
 const rowsAtFirst = 50; // more are shown on request: a page of tens of thousands of cells is slow
@@ -91,9 +92,13 @@ function longTable(block, selection, title) {
     draw();
     box.querySelectorAll('thead button')[i].focus();
   };
+  /** The numbers of those that the filters leave, in their order. */
+  const ordered = () => {
+    const rows = [...block.rows.keys()].filter(isShown);
+    return state.sort === null ? rows : rows.sort((a, b) => compareCells(block.rows[a][state.sort], block.rows[b][state.sort], block.columns[state.sort], state.descending));
+  };
   const draw = () => {
-    const rows = [...block.rows.keys()].filter(isShown), sorted = block.columns.map((_, i) => (i !== state.sort ? 'none' : state.descending ? 'descending' : 'ascending'));
-    if (state.sort !== null) rows.sort((a, b) => compareCells(block.rows[a][state.sort], block.rows[b][state.sort], block.columns[state.sort], state.descending));
+    const rows = ordered(), sorted = block.columns.map((_, i) => (i !== state.sort ? 'none' : state.descending ? 'descending' : 'ascending'));
     const chosen = selection.key === null ? -1 : rows.findIndex((i) => block.keys?.[i] === selection.key);
     const shown = state.all ? rows : rows.slice(0, chosen < rowsAtFirst ? rowsAtFirst : chosen + rowsAtFirst);
     const head = headers(block, (column, i) => h('button', { type: 'button', on: { click: () => sortBy(column, i) } }, column.header + { none: '', descending: ' ↓', ascending: ' ↑' }[sorted[i]]));
@@ -112,8 +117,9 @@ function longTable(block, selection, title) {
       draw();
     }) : [];
   });
+  const exporting = exportButtons(name, () => exportRows(block, ordered().map((i) => block.rows[i])));
   const controls = h('div', { class: 'controls' }), drawControls = () => controls.replaceChildren(h('label', {}, h('span', {}, 'Contains'),
-    h('input', { type: 'search', on: { input: (event) => change({ text: event.currentTarget.value.toLowerCase() }) } })), ...filters(), count, more);
+    h('input', { type: 'search', on: { input: (event) => change({ text: event.currentTarget.value.toLowerCase() }) } })), ...filters(), count, more, exporting);
   let hidden = selection.hidden;
   addTable(block, box, selection, name, () => {
     if (hidden !== selection.hidden || !box.querySelector(`tr[data-key="${selection.key}"]`)) draw();
@@ -125,5 +131,5 @@ function longTable(block, selection, title) {
   });
   drawControls();
   draw();
-  return h('div', {}, block.caption ? h('p', { class: 'caption', 'aria-hidden': 'true' }, block.caption) : null, controls, box);
+  return h('div', { class: 'table' }, block.caption ? h('p', { class: 'caption', 'aria-hidden': 'true' }, block.caption) : null, controls, box);
 }

@@ -5,7 +5,7 @@ const main = document.querySelector('main');
 
 // What the page can draw: a kind of block or of chart is a function here.
 const charts = { bars: (block) => barChart(block, false), stacked: (block) => barChart(block, true), curve, roofline, heat, timeline };
-const parts = { paragraph, bullets, facts, table, chart: (block, selection) => charts[block.chart](block, selection) };
+const parts = { paragraph, bullets, facts, table, chart: (block, selection, title) => charts[block.chart](block, selection, title) };
 
 const isSmallChart = (block) => block?.kind === 'chart' && (block.chart === 'curve' || (block.series && block.series.length * block.labels.length <= 24));
 
