@@ -75,6 +75,7 @@ struct RooflineMark {
     std::optional<std::size_t> group, layer;  ///< nothing where it is several
     std::size_t shape = 0, view = 0;
     double size = 0;
+    std::string label;  ///< short, to stand at the mark where there is room
     std::string hover;
     std::optional<std::size_t> key;
 };

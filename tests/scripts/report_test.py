@@ -9,6 +9,7 @@ import csv
 import http.server
 import itertools
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -139,6 +140,16 @@ def hostile() -> dict:
     result["environment"]["command_line"] = result["environment"]["host"]["cpu"] = HOSTILE
     result["environment"]["gpu"]["name"] = HOSTILE
     return result
+
+
+# Texts and boxes of a roofline's names on marks, and boxes of what they must not cover: marks, and labels of flat roofs.
+NAMES_ON_MARKS = """(chart) => {
+    const box = (element) => (({left, right, top, bottom}) => [left, right, top, bottom])(element.getBoundingClientRect());
+    const drawn = [...chart.querySelectorAll('.annotation')].map((element, i) => [chart.layout.annotations[i], box(element.querySelector('text'))]);
+    return {names: drawn.filter(([label]) => label.name === 'mark').map(([label, rect]) => [label.text, rect]),
+        others: [...drawn.filter(([label]) => !label.name && !label.textangle).map(([, rect]) => rect),
+            ...[...chart.querySelectorAll('.scatterlayer .points path')].map(box)]};
+}"""
 
 
 class Browser(webdriver.Chrome):
@@ -315,6 +326,7 @@ class Report(unittest.TestCase):
     def test_filters_hold_for_marks_and_rows(self) -> None:
         b = self.open()
         roofline, steps = b.section("Roofline"), b.section("Steps")
+        roofline.select("Marks").select_by_visible_text("steps")
         before = roofline.marks()
         self.assertEqual(len(steps.keys()), 4 * BLOCKS)
         roofline.press("Groups", "gemm")
@@ -339,16 +351,56 @@ class Report(unittest.TestCase):
     def test_levels_and_views_are_switched(self) -> None:
         roofline = self.open().section("Roofline")
         self.assertEqual(set(roofline.marks()), {"DRAM", "L2", "L1", "selected"})
+        self.assertEqual(roofline.marks()["DRAM"], len(BLOCK), "a mark a layer, until steps are asked for")
         roofline.press("Shapes", "L2")
         self.assertEqual(set(roofline.marks()), {"DRAM", "L1", "selected"})
         roofline.press("Shapes", "unfused")
         self.assertEqual(roofline.marks()["unfused"], roofline.marks()["DRAM"])
         roofline.select("Marks").select_by_visible_text("ops")
         self.assertEqual(roofline.marks()["DRAM"], 3)
+        for level in ("DRAM", "L1", "unfused"):
+            roofline.press("Shapes", level)
+        self.assertEqual(roofline.marks(), {"selected": 0})
+        low, high = roofline.js("part.querySelector('.chart').layout.yaxis.range")
+        self.assertTrue(2 < high - low < 5, "without marks the roofs are left")
+
+    def test_the_largest_marks_have_their_layers_name_and_no_name_covers_another(self) -> None:
+        b = self.open()
+        for width, least in ((1440, 4), (390, 2)):
+            b.resize(width)
+            b.wait("[...document.querySelectorAll('.main-svg')].every((s) => s.clientWidth <= arguments[0])", width)
+            roofline = b.section("Roofline")
+            for view in ("layers", "steps"):
+                roofline.select("Marks").select_by_visible_text(view)
+                drawn = roofline.js("(" + NAMES_ON_MARKS + ")(part.querySelector('.chart'))")  # at once: a new width draws it again
+                labels = [text for text, _ in drawn["names"]]
+                with self.subTest(width=width, view=view, labels=labels):
+                    self.assertGreaterEqual(len(labels), least)
+                    self.assertEqual(len(labels), len(set(labels)), "each once")
+                    if view == "layers":
+                        self.assertEqual(labels[0], "h.*.mlp.c_fc", "the longest first")
+                    for i, (text, (left, right, top, bottom)) in enumerate(drawn["names"]):
+                        for x0, x1, y0, y1 in [box for _, box in drawn["names"][i + 1:]] + drawn["others"]:
+                            self.assertFalse(left < x1 - 1 and x0 < right - 1 and top < y1 - 2 and y0 < bottom - 2, text)
+
+    def test_the_axes_of_the_roofline_end_with_its_marks(self) -> None:
+        roofline = self.open().section("Roofline")
+        axes = roofline.js("(({xaxis, yaxis}) => ({titles: [xaxis.title.text, yaxis.title.text], x: xaxis.range, y: yaxis.range}))(part.querySelector('.chart').layout)")
+        self.assertEqual(axes["titles"], ["Arithmetic intensity (FLOP/byte)", "Performance (TFLOP/s)"])
+        marks = [trace for trace in roofline.traces() if trace["name"] in ("DRAM", "L2", "L1")]
+        for axis in "xy":
+            values = [math.log10(value) for trace in marks for value in trace[axis]]
+            low, high = axes[axis]
+            self.assertTrue(low < min(values) < low + 0.6 and high > max(values), (axis, low, high))
+            if axis == "x":
+                self.assertLess(high, max(values) + 0.6)
+        roofline.press("Groups", "gemm")
+        self.assertEqual(roofline.js("part.querySelector('.chart').layout.xaxis.range"), axes["x"], "a filter leaves them")
 
     def test_a_mark_selects_its_row_and_its_bar_and_a_row_its_mark(self) -> None:
         b = self.open()
         roofline, steps, timeline = (b.section(title) for title in ("Roofline", "Steps", "Timeline"))
+        roofline.select("Marks").select_by_visible_text("steps")
         roofline.select("Layer").select_by_visible_text("h.*.attn.c_attn")
         for level in ("L2", "L1"):
             roofline.press("Shapes", level)
@@ -370,6 +422,8 @@ class Report(unittest.TestCase):
         traces = {trace["name"]: trace for trace in roofline.traces()}
         at = traces["DRAM"]["customdata"].index(int(other))
         self.assertEqual(traces["selected"]["x"], [traces["DRAM"]["x"][at]])
+        roofline.select("Marks").select_by_visible_text("layers")
+        self.assertEqual(roofline.marks()["selected"], 1, "the step's layer")
         panel.find_elements(By.TAG_NAME, "button")[-1].click()
         self.assertEqual((steps.all("tr.selected"), roofline.marks()["selected"], panel.is_displayed()), ([], 0, False))
 

@@ -6,10 +6,10 @@ const draws = new WeakMap(); // element -> function that draws it, for another t
 const plain = (text) => String(text).replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/\n/g, '<br>');
 const hoverText = (texts) => ({ hoverinfo: 'text', hovertext: texts.map((text) => plain(text ?? '')) });
 
-/** A name for an axis: its middle gives way where there is no room. */
+/** A name's middle gives way where there is no room. */
 function shortened(text) {
   const most = isNarrow() ? 16 : 32;
-  return plain(text.length <= most ? text : text.slice(0, Math.ceil(most / 2) - 1) + '…' + text.slice(-Math.floor(most / 2))) + ' ';
+  return text.length <= most ? text : text.slice(0, Math.ceil(most / 2) - 1) + '…' + text.slice(-Math.floor(most / 2));
 }
 
 const cssColor = (name) => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
@@ -30,7 +30,7 @@ function axis(title, options) {
 
 /** An axis of names, from the top. Names are positions of it, so that two which shorten to the same text keep a place each. */
 const nameAxis = (names) => axis('', { autorange: 'reversed', showgrid: false, fixedrange: true,
-  tickvals: [...names.keys()], ticktext: names.map(shortened) });
+  tickvals: [...names.keys()], ticktext: names.map((name) => plain(shortened(name)) + ' ') });
 
 function baseLayout(options) {
   return { paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', showlegend: false, hovermode: 'closest', dragmode: isNarrow() ? false : 'zoom',

@@ -132,6 +132,7 @@ Json data_of(const RooflineChart& chart) {
               {"layer", of(&RooflineMark::layer)},
               {"shape", of(&RooflineMark::shape)},
               {"size", of(&RooflineMark::size)},
+              {"label", of(&RooflineMark::label)},
               {"hover", of(&RooflineMark::hover)},
               {"key", of(&RooflineMark::key)}}}};
 }

@@ -24,7 +24,8 @@ std::string hover_of(const RooflinePoint& mark, const std::string& what) {
                        format_bytes(mark.bytes), significant(mark.intensity), mark.roof, percent(mark.roof_share));
 }
 
-/// The marks of one view after another. Op kinds and layers are in the time breakdown's order, slowest first.
+/// The marks of one view after another, the steps last: there are many, and a reader asks for them. Op kinds and layers
+/// are in the time breakdown's order, slowest first.
 RooflineChart chart_of(const Point& point, const Explanation& explanation) {
     const Roofline& roofline = explanation.roofline;
     RooflineChart chart;
@@ -36,7 +37,7 @@ RooflineChart chart_of(const Point& point, const Explanation& explanation) {
     std::map<int, std::size_t> positions;
     for (std::size_t i = 0; i < point.steps.size(); ++i) positions.emplace(point.steps[i].index, i);
     const std::pair<const char*, const std::vector<RooflinePoint>*> views[] = {
-        {"steps", &roofline.steps}, {"layers", &roofline.layers}, {"ops", &roofline.ops}, {"model", &roofline.model}};
+        {"layers", &roofline.layers}, {"ops", &roofline.ops}, {"model", &roofline.model}, {"steps", &roofline.steps}};
     for (const auto& [view, marks] : views) {
         if (marks->empty()) continue;
         chart.views.emplace_back(view);
@@ -51,6 +52,7 @@ RooflineChart chart_of(const Point& point, const Explanation& explanation) {
             drawn.shape = place_in(chart.shapes, std::string(mark.unfused ? unfused_shape : name(mark.level)));
             drawn.view = chart.views.size() - 1;
             drawn.size = mark.time_us;
+            drawn.label = step != nullptr ? step->layer : mark.name;
             drawn.hover = hover_of(mark, step != nullptr ? step_text(*step) : mark.name);
             if (step != nullptr) drawn.key = found->second;
         }

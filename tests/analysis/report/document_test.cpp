@@ -33,6 +33,7 @@ RooflineChart roofline() {
                            .shape = place_in(chart.shapes, "DRAM"),
                            .view = place_in(chart.views, "steps"),
                            .size = 12,
+                           .label = "h.0.attn",
                            .hover = "0 h.0.attn",
                            .key = 7});
     return chart;
