@@ -1,5 +1,5 @@
 """report.html in a real browser: it opens quietly, sends nothing, its filters and its ways between chart and table work,
-names are only text, it fits a phone, and it draws a section that it has never seen. Screenshots go to the folder given.
+names are only text, axe-core finds nothing, it fits a phone, and it draws a section that it has never seen. Screenshots go to the folder given.
 
 report_test.py KBENCH FOLDER; skips (77) without selenium, Chromium or its driver.
 """
@@ -37,6 +37,7 @@ from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.ui import WebDriverWait
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+AXE = ROOT / ".deps/axe/axe.min.js"
 HOSTILE = "</script><img src=x onerror=\"window.hacked=1\"><b>h.0</b>&amp;{{data}}%{x}$a$\u2028"
 BLOCKS = 6
 
@@ -162,6 +163,7 @@ class Browser(webdriver.Chrome):
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         super().__init__(service=Service(shutil.which("chromedriver")), options=options)
+        self.set_script_timeout(120)
 
     def open(self, page: pathlib.Path, width: int = 1280, theme: str = "light", height: int = 900) -> None:
         self.resize(width, height)
@@ -658,7 +660,7 @@ class Report(unittest.TestCase):
         self.assertEqual([trace["name"] for trace in part.traces()], ["first", "second"])
         part.press("Series", "first")
         self.assertEqual([trace["name"] for trace in part.traces()], ["second"])
-        self.assertEqual([cell.text for cell in part.all(".heat td")], ["1.00", "na"])
+        self.assertEqual([cell.text for cell in part.all(".heat tbody td")], ["1.00", "na"])
         b.press(part.find("tr[data-key='7'] button"))
         self.assertEqual(len(part.traces(3)[-1]["x"]), 1, "the row's bar is outlined")
         self.assertEqual(len(part.keys()), 50, "a long table shows its first rows")
@@ -742,6 +744,23 @@ class Report(unittest.TestCase):
                     self.assertEqual(b.js("[...document.querySelectorAll('.chart')].filter((c) => c.clientWidth && !c.querySelector('.main-svg')).length"), 0)
                     if (width, theme) in ((1280, "light"), (390, "dark")):
                         b.screenshot(self.folder / f"report-{width}-{theme}.png", width)
+
+    @unittest.skipUnless(AXE.exists(), "no axe-core: scripts/setup --tests installs it")
+    def test_axe_finds_nothing(self) -> None:
+        pages = {"example": self.page, "study": self.report(study(), "study-for-axe")}
+        for (name, page), width, theme in itertools.product(pages.items(), (1280, 390), ("light", "dark")):
+            if name == "study" and (width, theme) not in ((1280, "dark"), (390, "light")):
+                continue  # seconds each, and its parts are those of the example
+            with self.subTest(page=name, width=width, theme=theme):
+                b = self.open(page, width=width, theme=theme)
+                b.js("document.querySelectorAll('main details').forEach((d) => { d.open = true; })")
+                b.press(b.find_element(By.CSS_SELECTOR, "tbody tr[data-key] button"))
+                b.js("document.querySelectorAll('.export').forEach((box) => { box.style.opacity = 1; })")
+                b.execute_script(AXE.read_text())
+                found = b.execute_async_script(
+                    "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(({violations}) =>"
+                    " done(violations.map(({id, impact, nodes}) => `${impact} ${id}: ${nodes.map((node) => node.target.join(' ')).slice(0, 3).join(', ')}`)), (error) => done([String(error)]));")
+                self.assertEqual(found, [])
 
     def test_the_first_screen_has_the_answer_and_a_picture(self) -> None:
         run = pathlib.Path(__file__).resolve().parents[2] / "results/h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz"

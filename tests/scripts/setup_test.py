@@ -237,7 +237,8 @@ class Packages(Checkout):
         if formatter.is_symlink():
             self.addCleanup(formatter.symlink_to, os.readlink(formatter))
             formatter.unlink()
-        self.unpacked("actionlint")
+        for name in ("actionlint", "axe"):
+            self.unpacked(name)
         for packaged in (True, False):
             self.stand_in("apt-cache", f'{{ [ "$2" = bash ] || {str(packaged).lower()}; }} && echo "$2 | 1"')
             self.assertEqual("clang-format-14" in self.setup("--tests").stderr, packaged)

@@ -60,7 +60,7 @@ function legend(series, colors, on, redraw) {
 /** A chart under its title and caption. `make(element)` gives traces and layout, again for another theme or width.
  * `controls(redraw)` stand above it. One with `onClick` can be zoomed too and has Plotly's buttons. */
 function figure(block, make, controls = () => null, onClick = null) {
-  const element = h('div', { class: 'chart', role: 'img', 'aria-label': [block.title, block.caption].filter(Boolean).join('. ') });
+  const element = h('div', { class: 'chart', role: onClick ? 'group' : 'img', 'aria-label': [block.title, block.caption].filter(Boolean).join('. ') });
   draws.set(element, () => {
     const { traces, layout } = make(element);
     element.style.height = layout.height + 'px';

@@ -12,7 +12,7 @@ function heat(block, selection, title) {
   const rows = () => [['', ...block.columns.map((column) => column.header)],
     ...block.rows.map((name, row) => [name, ...block.values[row].map((value) => (value === null ? '' : String(value)))])];
   return h('figure', { class: 'table' }, h('figcaption', {}, block.title, block.caption ? h('small', {}, block.caption) : null), exportButtons(label, rows),
-    h('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': label }, h('table', { class: 'heat' },
-      h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, ''), block.columns.map((column) => h('th', { scope: 'col', class: 'right', title: column.what }, column.header)))),
+    h('div', { class: 'scroll', role: 'group', tabindex: '0', 'aria-label': label }, h('table', { class: 'heat' },
+      h('thead', {}, h('tr', {}, h('td', {}), block.columns.map((column) => h('th', { scope: 'col', class: 'right', title: column.what }, column.header)))),
       h('tbody', {}, block.rows.map((name, row) => h('tr', {}, h('th', { scope: 'row', class: 'name' }, name), block.values[row].map(cell)))))));
 }

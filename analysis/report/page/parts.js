@@ -63,7 +63,7 @@ function addTable(block, box, selection, title, update, show = () => {}) {
 function table(block, selection, title) {
   if (block.long) return longTable(block, selection, title);
   const name = block.caption || title;
-  const box = h('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': name }, h('table', { 'aria-label': name },
+  const box = h('div', { class: 'scroll', role: 'group', tabindex: '0', 'aria-label': name }, h('table', { 'aria-label': name },
     headers(block, (column) => column.header), h('tbody', {}, block.rows.map((_, i) => tableRow(block, i, selection)))));
   addTable(block, box, selection, name, () => markRows(box, selection));
   return h('div', { class: 'table' }, block.caption ? h('p', { class: 'caption', 'aria-hidden': 'true' }, block.caption) : null,
@@ -84,7 +84,7 @@ function compareCells(a, b, column, descending) {
 /** A table that is sorted by its headers and filtered by text, by the values of some columns and by the charts' filters. */
 function longTable(block, selection, title) {
   const name = block.caption || title, state = { sort: null, descending: false, text: '', all: false, chosen: new Map() };
-  const box = h('div', { class: 'tall', role: 'region', tabindex: '0', 'aria-label': name }), count = h('span', { role: 'status' });
+  const box = h('div', { class: 'tall', role: 'group', tabindex: '0', 'aria-label': name }), count = h('span', { role: 'status' });
   const isShown = (i) => !selection.hidden.has(block.keys?.[i]) && [...state.chosen].every(([at, value]) => block.rows[i][at] === value) &&
     (state.text === '' || block.rows[i].some((cell) => cell.toLowerCase().includes(state.text)));
   const sortBy = (column, i) => {
