@@ -36,6 +36,8 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.ui import WebDriverWait
 
+import color_vision
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 AXE = ROOT / ".deps/axe/axe.min.js"
 HOSTILE = "</script><img src=x onerror=\"window.hacked=1\"><b>h.0</b>&amp;{{data}}%{x}$a$\u2028"
@@ -505,6 +507,24 @@ class Report(unittest.TestCase):
                                  ["", "light", True, 0, None])
                 self.assertEqual(b.errors(), [])
 
+    def test_differences_of_colours_are_the_published_ones(self) -> None:
+        for one, other, expected in (((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425), ((50, -1, 2), (50, 0, 0), 2.3669), ((50, 2.5, 0), (73, 25, -18), 27.1492),
+                                     ((22.7233, 20.0904, -46.6940), (23.0331, 14.9730, -42.5619), 2.0373), ((90.8027, -2.0831, 1.4410), (91.1528, -1.6435, 0.0447), 1.4441)):
+            self.assertAlmostEqual(color_vision.ciede2000(one, other), expected, 4)  # Sharma's table 1
+
+    def test_neighbouring_colours_differ_to_colour_blind_readers(self) -> None:
+        b = self.open()
+        names = [f"c{i}" for i in range(8)]
+        # The next but one is a neighbour where a line of a stacked bar is nothing. What is not explained may follow any.
+        pairs = [(name, names[(i + step) % 8]) for i, name in enumerate(names) for step in (1, 2)] + [(name, "g0") for name in names] + [("g0", "g1"), ("g1", "g2"), ("g2", "g0")]
+        for theme in ("light", "dark"):
+            b.prefer(theme)
+            b.wait("document.documentElement.dataset.theme === arguments[0]", theme)
+            colors = {name: b.js("getComputedStyle(document.documentElement).getPropertyValue('--' + arguments[0]).trim()", name) for name in {*itertools.chain(*pairs)}}
+            for (one, other), vision in itertools.product(pairs, color_vision.VISION):
+                with self.subTest(theme=theme, pair=(one, other), vision=vision):
+                    self.assertGreaterEqual(color_vision.difference(colors[one], colors[other], vision), 10, "CIEDE2000")
+
     def test_everything_is_reached_by_keyboard(self) -> None:
         b = self.open()
         keys = lambda *what: ActionChains(b).send_keys(*what).perform()  # noqa: E731
@@ -773,6 +793,13 @@ class Report(unittest.TestCase):
         self.assertEqual([dt.text for dt in part.all("dt")], ["latency", "FLOP/s", "bottleneck", "changes could give back"])
         self.assertLessEqual(part.js("part.querySelector('.chart').getBoundingClientRect().bottom"), 900, "the picture is on the first screen")
         self.assertEqual(part.js("part.querySelector('.chart').data.length"), 8, "causes")
+        for theme, vision in itertools.product(("light", "dark"), color_vision.VISION):
+            b.prefer(theme)
+            b.wait("document.documentElement.dataset.theme === arguments[0]", theme)
+            causes = part.js("part.querySelector('.chart').data.map((trace) => trace.marker.color)")
+            for one, other in itertools.pairwise(causes):
+                self.assertGreaterEqual(color_vision.difference(one, other, vision), 10, (theme, vision, one, other))
+        b.prefer("light")
         self.assertTrue(part.js("part.querySelector('details') && !part.querySelector('details').open"), "sentences are folded")
         self.assertEqual(b.titles()[:2], ["Why it takes this long", "In sentences"])
         self.assertEqual(b.js("[...document.querySelectorAll('nav a')].map((a) => a.textContent)")[:3], ["Why it takes this long", "Occupancy", "Roofline"])
