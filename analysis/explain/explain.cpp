@@ -33,8 +33,9 @@ std::string takes_text(const Point& point, const TimeBreakdown& breakdown) {
 
 /// How long it takes, and whether the account of it closes.
 std::string first_sentence(const Point& point, const TimeBreakdown& breakdown) {
-    return fmt::format("{}; its steps, gaps and the correction for recording add up to that within {:.1f} %{}.",
-                       takes_text(point, breakdown), breakdown.unexplained_share() * 100,
+    return fmt::format("{}; its {} add up to that within {:.1f} %{}.", takes_text(point, breakdown),
+                       point.backend() == "cuda" ? "steps, gaps and the correction for recording" : "steps",
+                       breakdown.unexplained_share() * 100,
                        breakdown.closes() ? "" : fmt::format(", where {} is the goal", percent(closing_tolerance)));
 }
 

@@ -163,16 +163,23 @@ std::string bar(double share) {
     return std::string(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * bar_width + 0.5), '#');
 }
 
+/// Where steps miss the latency by more than this they were timed at another load than it, and are parts of their own
+/// sum.
+constexpr double most_in_no_step = 0.10;
+
 /// A row a cause; without causes, an op kind, and what is in no step.
 Rows where_the_time_goes(const SectionContext& context) {
     const CauseGroup& whole = context.explanation().causes.whole;
     const StepSums sums = by_op_kind(context.point());
     if (sums.groups.empty()) return {};
     const bool has_causes = context.explanation().causes.has_fits && whole.time_us > 0;
-    const double all_us = has_causes ? whole.time_us : median_us(context.point());
+    const double latency_us = median_us(context.point());
+    const bool is_of_steps = !has_causes && std::abs(latency_us - sums.time_us) > most_in_no_step * latency_us;
+    const double all_us = has_causes ? whole.time_us : is_of_steps ? sums.time_us : latency_us;
     const TimeUnit unit = time_unit(all_us * 1e-3);
     const int decimals = decimals_for(all_us * 1e-3 * unit.per_ms, time_digits);
-    Rows rows{{words("Where the time goes"), figures(std::string(unit.name)), figures("%"), words("")}};
+    Rows rows{{words(is_of_steps ? "Where the steps' time goes" : "Where the time goes"),
+               figures(std::string(unit.name)), figures("%"), words("")}};
     const auto add = [&](std::string_view label, double us) {
         rows.rows.push_back({std::string(label), fixed(us * 1e-3 * unit.per_ms, decimals), fixed(100 * us / all_us, 1),
                              bar(us / all_us)});
@@ -189,7 +196,7 @@ Rows where_the_time_goes(const SectionContext& context) {
         for (std::size_t i = 0; i < cause_count; ++i) add_if_long(info(cause_at(i)).name, whole.lines.us[i].value);
     else
         for (const StepGroup& group : sums.groups) add_if_long(group.name, group.time_us);
-    if (!has_causes) add_if_long("in no step", all_us - sums.time_us);
+    if (!has_causes && !is_of_steps) add_if_long("in no step", all_us - sums.time_us);
     if (short_us != 0) add("under 1 % each", short_us);
     return rows;
 }

@@ -16,6 +16,7 @@
 namespace kbench {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -151,6 +152,17 @@ TEST(Screen, WithoutTimesAtOtherSizesNoChangeIsTheLargest) {
     const std::string text = write_screen(result, 100);
     EXPECT_THAT(text, Not(HasSubstr("would give")));
     EXPECT_THAT(text, HasSubstr("in no step"));
+}
+
+/// Steps that others slowed down add up to several times the latency: shares of it would be hundreds of per cent.
+TEST(Screen, StepsThatMissTheLatencyAreSharesOfTheirOwnSum) {
+    Result result = committed_run("h200-2026-11-23/fp16/result.json.gz");
+    result.points[0].end_to_end->latency.summary_ms.median /= 4;
+    const std::string text = write_screen(result, 100);
+    EXPECT_THAT(text, HasSubstr("Where the steps' time goes"));
+    EXPECT_THAT(text, Not(HasSubstr("in no step")));
+    const std::string all = text.substr(text.find("Where the steps' time goes"));
+    EXPECT_THAT(all.substr(0, all.find("\n\n")), Not(ContainsRegex("[1-9][0-9][0-9]\\.[0-9] ")));
 }
 
 TEST(Screen, WhatWasNotMeasuredHasItsReason) {
