@@ -16,6 +16,7 @@
 #include "bench/measure/measure.h"
 #include "bench/measure/planning.h"
 #include "bench/measure/point_plans.h"
+#include "bench/measure/progress.h"
 #include "bench/measure/recorded_options.h"
 #include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
@@ -229,6 +230,31 @@ class Sweep {
     std::string part_;  ///< that the point is at
 };
 
+/// How far a sweep is: points are expected to take as long as those before them, on the mean.
+class Pace {
+  public:
+    explicit Pace(std::size_t points) : points_(points) {}
+    void begin() { begun_ = Clock::now(); }
+    void end() {
+        seconds_ += std::chrono::duration<double>(Clock::now() - begun_).count();
+        ++measured_;
+    }
+    /// "3/18, about 5 min left at this pace".
+    std::string label(std::size_t point) const {
+        std::string text = fmt::format("{}/{}", point + 1, points_);
+        if (measured_ == 0) return text;
+        const double left_s = seconds_ / measured_ * static_cast<double>(points_ - point);
+        return text + fmt::format(", about {} left at this pace", rough_time(left_s));
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    std::size_t points_;
+    double seconds_ = 0;
+    int measured_ = 0;
+    Clock::time_point begun_{};
+};
+
 std::string described(const SweepEnd& end, std::size_t measured, std::size_t total) {
     const std::string why = end.signal != 0 ? fmt::format("stopped by SIG{}", sigabbrev_np(end.signal))
                                             : fmt::format("the device was lost ({})", end.device_lost);
@@ -269,6 +295,7 @@ SweepEnd run_points(const RunOptions& asked, Device& device, Profiler& profiler,
     const std::vector<std::string> of_all = result.warnings;
     Sweep sweep(options, device, profiler, progress, Roofs(result, name(device.kind())));
     const StopSignals signals;
+    Pace pace(specs.size());
     SweepEnd end;
     for (std::size_t i = 0; i < specs.size() && !end.early(); ++i) {
         if (const auto done = finished.find(specs[i].name()); done != finished.end()) {
@@ -280,7 +307,8 @@ SweepEnd run_points(const RunOptions& asked, Device& device, Profiler& profiler,
         if (gate != nullptr && !gate->leave_out(specs[i]).empty()) continue;
         one.points = {unmeasured_point(options, device, specs[i])};
         one.warnings = of_all;
-        const std::string number = gate != nullptr ? gate->label(specs[i]) : fmt::format("{}/{}", i + 1, specs.size());
+        const std::string number = gate != nullptr ? gate->label(specs[i]) : pace.label(i);
+        pace.begin();
         try {
             end.device_lost = sweep.measure(one.points.front(), one.warnings, fmt::format("[{}]", number));
         } catch (const Stopped&) {
@@ -290,6 +318,7 @@ SweepEnd run_points(const RunOptions& asked, Device& device, Profiler& profiler,
             progress.clear();
             throw;
         }
+        pace.end();
         store.save(specs[i], one);
         add_once(result.warnings, one.warnings);
         result.points.push_back(std::move(one.points.front()));
