@@ -167,13 +167,15 @@ std::string verdict_words(const PointSide& side) {
 std::string answer_text(const PointComparison& point) {
     if (!point.a.verdict && !point.b.verdict) return fmt::format("Cannot tell: {}.", untested(point));
     if (!point.a.verdict || !point.b.verdict)
-        return fmt::format("By each verdict: {}; {} cannot tell, for lack of roofs.",
+        return fmt::format("By each run: {}; {} cannot tell, for lack of roofs.",
                            verdict_words(point.a.verdict ? point.a : point.b),
                            (point.a.verdict ? point.b : point.a).letter);
-    const std::string text = fmt::format("By each verdict: {}; {}.", verdict_words(point.a), verdict_words(point.b));
+    const std::string text = fmt::format("By each run: {}; {}.", verdict_words(point.a), verdict_words(point.b));
     const BandwidthAnswer of_a = point.a.bandwidth.answer, of_b = point.b.bandwidth.answer;
-    if (of_a == BandwidthAnswer::cannot_tell || of_b == BandwidthAnswer::cannot_tell)
-        return fmt::format("{} {}", text, scaling_sentence(point, std::nullopt));
+    const auto is_open = [](const PointSide& side) {
+        return side.bandwidth.answer == BandwidthAnswer::cannot_tell || side.verdict->bound == Bound::not_identifiable;
+    };
+    if (is_open(point.a) || is_open(point.b)) return fmt::format("{} {}", text, scaling_sentence(point, std::nullopt));
     if (of_a != of_b) return text + " They differ, so that no single ratio of roofs can explain the whole.";
     return fmt::format("{} {}", text, scaling_sentence(point, of_a == BandwidthAnswer::yes));
 }

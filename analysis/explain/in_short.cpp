@@ -104,6 +104,15 @@ std::array<double, std::size(bound_names)> time_by_bound(const Explanation& expl
     return us;
 }
 
+/// The largest part that a bound besides bandwidth has.
+double largest_of_others(const std::array<double, std::size(bound_names)>& parts) {
+    double largest = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        if (static_cast<Bound>(i) != Bound::bandwidth && static_cast<Bound>(i) != Bound::not_identifiable)
+            largest = std::max(largest, parts[i]);
+    return largest;
+}
+
 /// Whether most of the time is time steps': each waits for the one before it, whatever else there is to run.
 bool is_mostly_serial(const TimeBreakdown& breakdown, const std::vector<SerialChain>& groups) {
     const std::optional<SerialChain> all = together(groups);
@@ -171,11 +180,11 @@ BandwidthBound bandwidth_bound(const Explanation& explanation) {
     const bool is_known = verdict.bound != Bound::not_identifiable;
     // Where nothing decides the whole, steps of which nothing is known may all be bandwidth-bound.
     const double at_most = by_memory + (is_known ? 0 : parts[static_cast<std::size_t>(Bound::not_identifiable)]);
-    const bool is_less_than_half = !explanation.verdicts.steps.empty() && at_most < most_of_the_time;
-    const bool is_ruled_out =
-        is_less_than_half || (!is_known && !is_memory_open(explanation) &&
-                              ((dram && is_too_little(explanation, *dram)) || taken == Influence::none));
-    if (!is_known && is_less_than_half)
+    const bool is_less = !explanation.verdicts.steps.empty() && at_most < most_of_the_time &&
+                         (is_known || at_most < largest_of_others(parts));
+    const bool is_ruled_out = is_less || (!is_known && !is_memory_open(explanation) &&
+                                          ((dram && is_too_little(explanation, *dram)) || taken == Influence::none));
+    if (!is_known && is_less)
         why.push_back(fmt::format("at most {} of the steps' time is {}", percent(at_most), name(Bound::bandwidth)));
     if (is_by_memory && !(taken == Influence::none && verdict.level == name(Level::dram)))
         found.answer = BandwidthAnswer::yes;

@@ -59,9 +59,10 @@ void add_marks(std::vector<RooflinePoint>& marks, const std::string& name, const
         mark.intensity = sum.flops / bytes;
         mark.flop_per_s = sum.flops / sum.time_us * 1e6;
         mark.unfused = unfused;
-        mark.roof = sum.unit();
+        const double moving_us = bytes / bandwidth->per_s * 1e6;
+        mark.roof = moving_us > sum.compute_us ? std::string(bandwidth->ceiling) : sum.unit();
         mark.step = step;
-        mark.roof_share = std::max(sum.compute_us, bytes / bandwidth->per_s * 1e6) / sum.time_us;
+        mark.roof_share = std::max(sum.compute_us, moving_us) / sum.time_us;
         marks.push_back(std::move(mark));
     };
     for (const Level level : levels) {

@@ -60,8 +60,8 @@ std::span<const ReportFormat> report_formats();
 /// `runs`, or no report.
 void refuse_other_reports(const std::filesystem::path& directory, std::span<const Environment> runs,
                           const std::string& format = "all");
-/// Where reports of `result` go, made if need be: `out`, or where that is empty the folder of the run that wrote it. A
-/// result that lies elsewhere, such as a committed one, gets no reports beside it but kbench-runs/<time>-report.
+/// Where reports of `result` go, made if need be: `out`, or where that is empty the result's own folder, if a run has
+/// left its lock there. A result that lies elsewhere, such as a committed one, gets kbench-runs/<time>-report.
 std::filesystem::path report_directory(const std::string& out, const ResultFile& result);
 /// All of them, in `directory`, over those that are there.
 void write_reports(const std::filesystem::path& directory, const ExplainedResult& explained);

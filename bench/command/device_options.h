@@ -39,7 +39,8 @@ template <class Request>
 OptionOf<Request> backend_option() {
     return {"--backend", "WHERE", "auto", "auto (the GPU if there is one), cuda or cpu",
             [](Request& r, const std::string& text) {
-                r.device.backend = word("--backend", text == "gpu" ? "cuda" : text, {"auto", "cuda", "cpu"});
+                if (text == "gpu") throw UsageError("--backend 'gpu': did you mean cuda? One of auto, cuda, cpu");
+                r.device.backend = word("--backend", text, {"auto", "cuda", "cpu"});
             }};
 }
 template <class Request>

@@ -39,14 +39,6 @@ bool is_report_of(const std::string& text, const Environment& environment) {
             has(markdown_text(environment.command_line)));
 }
 
-/// Whether kbench wrote a run into the folder, or a report of that result is there.
-bool is_own_folder(const fs::path& directory, const Environment& environment) {
-    return stands(directory / lock_name) || std::ranges::any_of(report_formats(), [&](const ReportFormat& format) {
-               const fs::path file = directory / format.file;
-               return stands(file) && why_not_a_file(file).empty() && is_report_of(read_whole_file(file), environment);
-           });
-}
-
 /// The machine that `--what-if` names: a result is a directory, or a file that says so itself.
 bool names_result(const std::string& what) {
     return fs::is_directory(what) || fs::path(what).filename().string().find("result") != std::string::npos;
@@ -98,11 +90,14 @@ std::span<const ReportFormat> report_formats() {
 fs::path report_directory(const std::string& out, const ResultFile& result) {
     const fs::path file = result.path;
     const fs::path beside = file.has_parent_path() ? file.parent_path() : fs::path(".");
-    if (out.empty() && is_own_folder(beside, result.result.environment)) return beside;
+    if (out.empty() && stands(beside / lock_name)) return beside;
     const fs::path directory = out.empty() ? new_directory("report") : fs::path(out);
     std::error_code error;
     fs::create_directories(directory, error);
-    if (error) throw UsageError(fmt::format("--out {}: {}", directory.string(), error.message()));
+    if (error)
+        throw UsageError(
+            out.empty() ? fmt::format("{}: {}; name another folder with --out", directory.string(), error.message())
+                        : fmt::format("--out {}: {}", directory.string(), error.message()));
     return directory;
 }
 

@@ -11,7 +11,7 @@ namespace kbench {
 
 struct ReportRequest {
     std::string file;            ///< a result.json or the directory that holds one
-    std::string out;             ///< directory for the reports; beside the result when empty
+    std::string out;             ///< directory for the reports; see report_directory() where it is empty
     std::string format = "all";  ///< all, text, one of report_formats(), or json with a what_if
     bool verbose = false;        ///< text with every figure
     std::string what_if;         ///< a machine or a result; empty: the reports

@@ -215,7 +215,7 @@ class Study(unittest.TestCase):
             out = self.folder / result.parent.parent.name / result.parent.name
             out.mkdir(parents=True)
             (out / result.name).write_bytes(result.read_bytes())
-            self.kbench("study", "--redraw", out)
+            self.kbench("report", out, "--out", out)
             self.assertGreater(self.check(read(out), drawn(out)), 15)
             found += 1
         self.assertGreater(found, 0)

@@ -13,6 +13,12 @@ namespace kbench {
 /// and near.
 inline constexpr double elasticity_tolerance = 0.3;
 
+/// On a CPU, whose bandwidth others take parts of, kbench may say that an elasticity is unknown. A GPU is nobody
+/// else's.
+inline bool is_untold(const KnownResult& known, const LevelElasticity& found) {
+    return !known.explained.facts.steps.front().on_gpu && found.finding == BandwidthFinding::cannot_tell;
+}
+
 /// The elasticity of the first step, and whether that bandwidth is said to bind it.
 inline void add_elasticity(Planted& planted, Level level, double elasticity) {
     const std::string name = level == Level::dram ? "DRAM" : "L2";
@@ -24,15 +30,14 @@ inline void add_elasticity(Planted& planted, Level level, double elasticity) {
                                [of_step](const KnownResult& known) -> std::optional<double> {
                                    const LevelElasticity* found = of_step(known);
                                    if (found == nullptr || !found->elasticity) return std::nullopt;
-                                   if (found->finding == BandwidthFinding::cannot_tell) return std::nullopt;
+                                   if (is_untold(known, *found)) return std::nullopt;
                                    return found->elasticity->value;
                                },
                                Tolerance::of_whole, elasticity_tolerance});
     planted.figures.push_back({name + " binds", elasticity,
                                [of_step](const KnownResult& known) -> std::optional<double> {
                                    const LevelElasticity* found = of_step(known);
-                                   if (found == nullptr || found->finding == BandwidthFinding::cannot_tell)
-                                       return std::nullopt;
+                                   if (found == nullptr || is_untold(known, *found)) return std::nullopt;
                                    return found->finding == BandwidthFinding::binds ? 1 : 0;
                                },
                                Tolerance::of_whole});

@@ -1,5 +1,5 @@
 // What the reader chose, in the fragment of the address, so that a link shows it again:
-//     report.html#roofline&point=gpt2-fp16-batch-1&step=12&theme=dark
+//     report.html#roofline&point=seq1024-batch1-fp16&step=12&theme=dark
 // The section comes first, as a link of the page sets it. What an address names and the page does not have is ignored.
 
 const address = { section: '', point: null, step: null, theme: null };
@@ -8,7 +8,8 @@ const restorers = {}; // by name: a function that takes over a value of an addre
 const decoded = (text) => { try { return decodeURIComponent(text); } catch { return ''; } };
 function readAddress() {
   const [section, ...pairs] = location.hash.slice(1).split('&').map(decoded);
-  return { section, ...Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)])) };
+  const named = pairs.filter((pair) => pair.includes('=')).map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]);
+  return { ...Object.fromEntries(named), section };
 }
 
 function keepInAddress(changes) {
@@ -23,7 +24,8 @@ function keepInAddress(changes) {
 function restoreFromAddress() {
   const asked = readAddress();
   for (const name of ['theme', 'point', 'step']) if (name in asked) restorers[name]?.(asked[name]);
-  const target = asked.section && document.getElementById(asked.section);
+  const named = asked.section && document.getElementById(asked.section);
+  const target = named && named.matches('main [id]') ? named : null;
   keepInAddress(target ? { section: asked.section } : {});
   if (!target) return;
   openAll(target.querySelector(':scope > details') || target);

@@ -4,8 +4,11 @@
 const exportRows = (block, rows) => [block.columns.map((column) => column.header),
   ...rows.map((cells) => cells.map((cell, i) => (block.columns[i].number && /^-?[\d,.]+$/.test(cell) ? cell.replace(/,/g, '') : cell)))];
 
-const tabSeparated = (rows) => rows.map((row) => row.map((cell) => cell.replace(/\s+/g, ' ')).join('\t')).join('\n');
-const commaSeparated = (rows) => rows.map((row) => row.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replace(/"/g, '""')}"` : cell)).join(',') + '\r\n').join('');
+/** A spreadsheet takes what begins so for a formula, unless an apostrophe goes before it. */
+const asText = (cell) => (/^[=+\-@\t\r]/.test(cell) && Number.isNaN(Number(cell)) ? "'" + cell : cell);
+
+const tabSeparated = (rows) => rows.map((row) => row.map((cell) => asText(cell).replace(/\s+/g, ' ')).join('\t')).join('\n');
+const commaSeparated = (rows) => rows.map((row) => row.map(asText).map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replace(/"/g, '""')}"` : cell)).join(',') + '\r\n').join('');
 
 /** The clipboard's interface is not there on a page from plain http, and may be refused. */
 async function copied(text) {

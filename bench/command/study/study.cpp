@@ -13,6 +13,7 @@
 #include "bench/device/console.h"
 #include "bench/measure/planning.h"
 #include "bench/measure/point_plans.h"
+#include "bench/measure/progress.h"
 #include "bench/measure/result_files.h"
 #include "bench/measure/study/budget.h"
 #include "bench/measure/study/plan.h"
@@ -60,7 +61,7 @@ std::unique_ptr<PointGate> prepare_study(StudyRequest& request, Device& device, 
     for (const StudyPoint& point : points) run.listed->push_back(point.spec);
     result.study = recorded_plan(run, device, points, run.points(), request.budget_s);
     say("kbench: a study of {} points{}\n", run.points().size(),
-        request.budget_s ? fmt::format(", within {:.0f} minutes", *request.budget_s / 60) : "");
+        request.budget_s ? ", within " + rough_time(*request.budget_s) : "");
     const auto work = [&run, &device, &result, plans, largest](const PointSpec& spec) {
         const Point point = unmeasured_point(run, device, spec);
         return work_of(*plans, device, point, point.batch_is_max ? largest : point.batch(), result);

@@ -7,18 +7,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/measure/progress.h"
 #include "models/base/format.h"
 
 namespace kbench {
-namespace {
-
-/// "8 min", "45 s".
-std::string minutes(double seconds) {
-    return seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} min", seconds / 60);
-}
-
-}  // namespace
-
 std::optional<double> PointTimes::expected_s(double work) const {
     if (known_.empty()) return std::nullopt;
     const auto distance = [&](const Known& known) { return std::abs(std::log(work / known.work)); };
@@ -108,7 +100,7 @@ std::string StudyGate::forecast() const {
     }
     if (points == 0) return "";
     const std::string all = fmt::format("{} to come would take about {}",
-                                        plural(static_cast<std::int64_t>(points), "point"), minutes(all_s));
+                                        plural(static_cast<std::int64_t>(points), "point"), rough_time(all_s));
     if (!plan_.budget_s) return all;
     const std::vector<bool> taken = choice(*plan_.budget_s - seconds_since(start_), 0);
     const auto fits = static_cast<std::size_t>(std::ranges::count(taken, true));
@@ -140,10 +132,10 @@ std::string StudyGate::leave_out(const PointSpec& spec) {
     plan_.points[i].left_out =
         left <= 0 ? "the budget was used up"
         : *expected > left
-            ? fmt::format("it would have taken about {}, and {} of the budget were left", minutes(*expected),
-                          minutes(left))
+            ? fmt::format("it would have taken about {}, and {} of the budget were left", rough_time(*expected),
+                          rough_time(left))
             : fmt::format("it would have taken about {}, in which more of the other questions get an answer",
-                          minutes(*expected));
+                          rough_time(*expected));
     is_settled_[i] = true;
     begun_.reset();
     return plan_.points[i].left_out;
@@ -167,13 +159,14 @@ std::string StudyGate::label(const PointSpec& spec) const {
     const std::size_t i = index_of(spec);
     const std::optional<double> left = left_s();
     return fmt::format("{} {}/{}{}", points_[i].tasks.front(), i + 1, points_.size(),
-                       left ? fmt::format(", about {} left", minutes(*left)) : "");
+                       left ? fmt::format(", about {} left", rough_time(*left)) : "");
 }
 
 void StudyGate::finished(const PointSpec& spec, const Point& point) {
     const std::size_t i = index_of(spec);
     is_settled_[i] = true;
     double wall_s = 0;
+    const bool was_measured = begun_.has_value();
     if (begun_)
         wall_s = seconds_since(*begun_);
     else  // by an earlier run
@@ -183,7 +176,7 @@ void StudyGate::finished(const PointSpec& spec, const Point& point) {
     const double run_s = point.end_to_end->latency.summary_ms.median * 1e-3;
     if (run_s <= 0) return;
     if (i > 0) answered_.insert(points_[i].tasks.begin(), points_[i].tasks.end());
-    const bool is_first = !all_times_.expected_s(1);
+    const bool is_first = was_measured && !all_times_.expected_s(1);  // nobody knows what a resumed study has done
     all_times_.add(work_of(i), run_s, wall_s);
     times_[spec.axes.text("direction")].add(work_of(i), run_s, wall_s);
     if (const std::string text = is_first ? forecast() : ""; !text.empty()) tell_(text);

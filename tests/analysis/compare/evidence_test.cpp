@@ -160,7 +160,7 @@ TEST_F(ComparedTest, ScalingOfHalfOfBothSidesSpeaksForTheWhole) {
     fit(Fit::flops, 0.5, 0.5);
     EXPECT_EQ(
         said("bandwidth?"),
-        "By each verdict: A no (compute-bound; a reason); B no (compute-bound; a reason). Scaling agrees: most of the steps' time follows FLOP/s.");
+        "By each run: A no (compute-bound; a reason); B no (compute-bound; a reason). Scaling agrees: most of the steps' time follows FLOP/s.");
     fit(Fit::flops, 0.49, 0.5);
     EXPECT_THAT(said("bandwidth?"), EndsWith("Scaling, step by step, cannot tell."));
     fit(Fit::bandwidth, 0.51, 0.5);
@@ -168,7 +168,7 @@ TEST_F(ComparedTest, ScalingOfHalfOfBothSidesSpeaksForTheWhole) {
     for (PointSide* side : {&compared_.a, &compared_.b}) answer(*side, BandwidthAnswer::yes, Bound::bandwidth);
     EXPECT_EQ(
         said("bandwidth?"),
-        "By each verdict: A yes (bandwidth-bound; a reason); B yes (bandwidth-bound; a reason). Scaling agrees: most of the steps' time follows bandwidth.");
+        "By each run: A yes (bandwidth-bound; a reason); B yes (bandwidth-bound; a reason). Scaling agrees: most of the steps' time follows bandwidth.");
     compared_.same_roofs = true;
     EXPECT_THAT(said("bandwidth?"), EndsWith("Scaling, step by step, cannot tell.")) << "whatever the fits are";
 }
@@ -184,10 +184,10 @@ TEST_F(ComparedTest, VerdictsThatDifferOrCannotTellSayWhatIsLeft) {
     std::swap(compared_.a.letter, compared_.b.letter);
     EXPECT_THAT(said("bandwidth?"), HasSubstr("By scaling alone"));
     compared_.b.verdict.reset();
-    EXPECT_EQ(said("bandwidth?"), "By each verdict: A cannot tell (a reason); B cannot tell, for lack of roofs.");
+    EXPECT_EQ(said("bandwidth?"), "By each run: A cannot tell (a reason); B cannot tell, for lack of roofs.");
     std::swap(compared_.a, compared_.b);
     std::swap(compared_.a.letter, compared_.b.letter);
-    EXPECT_EQ(said("bandwidth?"), "By each verdict: B cannot tell (a reason); A cannot tell, for lack of roofs.");
+    EXPECT_EQ(said("bandwidth?"), "By each run: B cannot tell (a reason); A cannot tell, for lack of roofs.");
 }
 
 }  // namespace

@@ -94,7 +94,10 @@ TEST(InShort, WithoutABoundItIsNoWhereHalfOfTheTimeHasAnotherOne) {
     EXPECT_EQ(bandwidth_bound(explanation).why, "at most 25 % of the steps' time is bandwidth-bound");
     EXPECT_THAT(binding_text(explanation),
                 StartsWith("no single one for certain: occupancy-limited 50 %, latency-bound 25 %; for 25 %"));
-    explanation.verdicts.steps[3].bound = Bound::not_identifiable;
+    explanation.verdicts.steps[2].bound = Bound::bandwidth;
+    explanation.verdicts.steps[3].bound = Bound::launch;
+    EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::cannot_tell) << "no other one has more";
+    explanation.verdicts.steps[2].bound = explanation.verdicts.steps[3].bound = Bound::not_identifiable;
     EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::cannot_tell) << "half of it may be";
 }
 

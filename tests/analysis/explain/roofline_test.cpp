@@ -39,7 +39,7 @@ TEST(Roofline, HasAMarkALevelAndOneForStreamingBytes) {
     EXPECT_NEAR(dram.intensity, 4, 1e-9);
     EXPECT_NEAR(dram.flop_per_s, 2e12, 1e3);
     EXPECT_NEAR(dram.roof_share, 0.5, 1e-9);
-    EXPECT_EQ(dram.roof, "fp32_plain");
+    EXPECT_EQ(dram.roof, "dram_read") << "whose share that is";
     EXPECT_EQ(dram.step, 0);
     EXPECT_EQ(dram.layer, "ln_f");
     EXPECT_EQ(dram.op, "layernorm");
@@ -55,6 +55,7 @@ TEST(Roofline, ShareIsOfTheLowerRoofAtThatIntensity) {
     const Roofline roofline = roofline_of(known::result_of({{.layer = "fma", .compute = 0.7, .dram = 0.1}}));
     const RooflinePoint& mark = at(roofline.steps, Level::dram, false, "0 fma");
     EXPECT_NEAR(mark.roof_share, 0.7, 1e-9);
+    EXPECT_EQ(mark.roof, "fp32_plain");
     EXPECT_NEAR(mark.roof_share, mark.flop_per_s / std::min(10e12, mark.intensity * 1000e9), 1e-9);
 }
 

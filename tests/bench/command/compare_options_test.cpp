@@ -50,7 +50,7 @@ TEST(CompareOptions, WrongValuesSayWhatWouldBeRight) {
     EXPECT_THAT(refusal({"--top", "0"}), HasSubstr("at least 1"));
     EXPECT_EQ(refusal({"--name", "x"}), "--name: 1 names for 2 results");
     EXPECT_EQ(refusal({"--name", "x,x"}), "--name 'x': each result needs a name of its own");
-    EXPECT_THAT(refusal_of([] { parse_compare({"a"}); }), HasSubstr("1 results: name two or more"));
+    EXPECT_THAT(refusal_of([] { parse_compare({"a"}); }), HasSubstr("1 result: name two or more"));
     EXPECT_THAT(refusal({"--wide"}), HasSubstr("`kbench compare --help`"));
 }
 

@@ -34,6 +34,7 @@ constexpr Mistake mistakes[] = {
     {"--model gpt2 --batch 1,,2", "--batch '': must be max or a whole number"},
     {"--model gpt2 --batch -1", "--batch '-1': must be max or a whole number"},
     {"--model gpt2 --batch 1,2,1", "is asked for twice"},
+    {"--model gpt2 --backend gpu", "did you mean cuda?"},
     {"--model gpt2 --backend tpu", "One of auto, cuda, cpu"},
     {"--model gpt2 --backend cpu --sms 32", "--sms 32: a CPU has no SMs"},
     {"--model gpt2 --backend cpu --device 0", "--device 0: chooses a GPU"},
@@ -98,7 +99,8 @@ class Mistakes : public Program {
             {"FILE", directory_.write("file", "x").string()},
             {"RESULT", KBENCH_SOURCE_DIR "/results/h100-2026-11-27/alike-b1.json.gz"}};
         for (const auto& [word, path] : places)
-            for (std::size_t at; (at = text.find(word)) != std::string::npos;) text.replace(at, word.size(), path);
+            for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += path.size())
+                text.replace(at, word.size(), path);
         return text;
     }
 };

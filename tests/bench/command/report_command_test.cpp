@@ -37,8 +37,9 @@ class ReportCommand : public testing::Test {
     TemporaryDirectory directory_;
 };
 
-TEST_F(ReportCommand, WritesBesideTheResultAndLeavesItAlone) {
+TEST_F(ReportCommand, WritesIntoARunsOwnFolderAndLeavesTheResultAlone) {
     const std::filesystem::path result = directory_.write("run/result.json", example_);
+    directory_.write("run/.kbench.lock", "");
     report({(directory_ / "run").string()});
     EXPECT_THAT(content(directory_ / "run/report.html").substr(0, 40), StartsWith("<!doctype html>"));
     EXPECT_EQ(content(result), example_);
