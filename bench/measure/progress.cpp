@@ -54,8 +54,7 @@ void Progress::clear() {
 
 void Progress::tell_in_lines(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    while (!stopped_.wait_for(lock, stop, every_, [&stop] { return stop.stop_requested(); }) &&
-           !stop.stop_requested()) {
+    while (!stopped_.wait_for(lock, stop, every_, [&stop] { return stop.stop_requested(); })) {
         if (latest_.empty()) continue;
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
         say_text(without_controls(fmt::format("{}, {} so far\n", latest_, rough_time(seconds))));

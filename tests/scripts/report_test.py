@@ -499,7 +499,7 @@ class Report(unittest.TestCase):
         self.assertEqual(b.errors(), [])
 
     def test_what_an_address_names_and_the_page_lacks_is_ignored(self) -> None:
-        for fragment in ("nowhere", "&point=gpt9&step=9999&theme=pink", "&step=-1", "&step=1e1", "&constructor=1&__proto__=2&toString", "%&%E0%A4%A&point",
+        for fragment in ("nowhere", "theme", "selection", "&section=nav", "&step", "&point=gpt9&step=9999&theme=pink", "&step=-1", "&step=1e1", "&constructor=1&__proto__=2&toString", "%&%E0%A4%A&point",
                          "&point=%3Cimg%20src%3Dx%20onerror%3D%22window.hacked%3D1%22%3E"):
             with self.subTest(fragment):
                 b = self.open_at(fragment)
@@ -730,6 +730,13 @@ class Report(unittest.TestCase):
             for value, text in zip(row[1:], shown):
                 self.assertTrue((value, text) == ("", "na") or abs(float(value) - float(text)) <= 0.51 * 10 ** -len(text.partition(".")[2]), (value, text))
         self.assertEqual(b.errors(), [])
+
+    def test_no_exported_cell_is_a_formula(self) -> None:
+        b = self.open()
+        cells = ["=1+1", "+x", "@y", "-z", "\t=1", "-2.5", "h.0", ""]
+        kept = ["'=1+1", "'+x", "'@y", "'-z", "'\t=1", "-2.5", "h.0", ""]
+        self.assertEqual(b.js("commaSeparated([arguments[0]])", cells), ",".join(kept) + "\r\n")
+        self.assertEqual(b.js("tabSeparated([arguments[0]])", cells).split("\t"), [cell.replace("\t", " ") for cell in kept])
 
     def test_buttons_of_a_table_show_when_they_are_needed(self) -> None:
         b = self.open()

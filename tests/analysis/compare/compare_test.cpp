@@ -166,6 +166,7 @@ TEST(Compare, AModelOfCopiesIsBandwidthBoundOnBoth) {
     EXPECT_THAT(text_of(compared, "naive test"), HasSubstr("Ratio of bandwidth fits within a factor of 1.3"));
     EXPECT_THAT(text_of(compared, "bandwidth?"),
                 HasSubstr("A yes (bandwidth-bound, DRAM; 100 % of the steps' time is"));
+    EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("; B yes (bandwidth-bound, DRAM; 100 % of"));
     EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("Scaling agrees"));
 }
 
