@@ -39,7 +39,7 @@ void sample_end_to_end(const PartContext& at, Forward& forward, RoofWatch* roofs
             // Secondary figures: enough samples for a median, without the headline's patience.
             sampler.warm_up_s = 0;
             sampler.min_time_s = 0;
-            sampler.time_budget_s = std::min(0.3, sampler.time_budget_s);
+            sampler.time_budget_s = std::min(0.2, sampler.time_budget_s);
         }
         ConditionSampler conditions(at.profiler.machine_state());
         conditions.start();

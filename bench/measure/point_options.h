@@ -14,7 +14,7 @@ struct PointOptions {
     int step_runs = 21;     ///< instrumented runs for per-step times; medians are reported; 0: no times of steps
     int activity_runs = 7;  ///< forwards in which every kernel is recorded; medians are reported; 0: none
     double activity_warm_up_s = 0.5;
-    double marginal_s = 1.5;      ///< time for the marginal costs of all op kinds; 0: none
+    double marginal_s = 1;        ///< time for the marginal costs of all op kinds; 0: none
     double graph_clock_s = 0.2;   ///< time for graphs in which the SMs' clock is read between steps; 0: none
     double sm_scaling_s = 0.3;    ///< time for the forward on each number of SMs or threads, all among them; 0: none
     double size_scaling_s = 0.1;  ///< time for each distinct step at its own size and at larger ones; 0: none
