@@ -213,13 +213,56 @@ TEST(Truths, HaveNamesOfTheirOwn) {
     EXPECT_GT(names.size(), 20U);
 }
 
-/// A truth's figures are of one time, and what is planted must be the same before and after it.
-TEST(MovedPace, IsTheWorkThatTookAnotherTimeAfterwards) {
-    EXPECT_EQ(moved_pace(10, 10), "");
-    EXPECT_EQ(moved_pace(10, 10.4), "");
-    EXPECT_EQ(moved_pace(0, 0), "") << "a GPU's is not watched";
-    EXPECT_THAT(moved_pace(18.2, 23.3), HasSubstr("took 18.2 ms before and 23.3 ms afterwards"));
-    EXPECT_NE(moved_pace(10, 9.4), "") << "faster is another pace, too";
+/// A CPU's look at `ms` of work, with a roof of DRAM.
+HostLook look(double ms, double triad = 150) {
+    HostLook look{.work_ms = ms};
+    Ceiling& roof = look.roofs.ceilings.emplace_back();
+    roof.name = "cpu_dram_triad";
+    roof.value = Quantity::measured(triad);
+    return look;
+}
+
+/// A step at the roof of FMA or, where `is_memory`, of DRAM.
+KnownResult timed(double ms, bool is_memory) {
+    KnownResult known = said(Bound::bandwidth, "DRAM", "memory-roof");
+    known.result->points[0].end_to_end.emplace().latency.summary_ms.median = ms;
+    RoofTime& roof = known.explained.roof_times[0].work.emplace_back();
+    roof.roof.ceiling = is_memory ? "cpu_dram_read" : "avx512_fp32";
+    if (is_memory) roof.level = Level::dram;
+    return known;
+}
+
+/// A truth's figures are of one time, and what is planted must be the same before, while and after it is measured.
+TEST(Disturbance, IsTheWorkThatTookAnotherTime) {
+    EXPECT_EQ(disturbance(look(10), timed(10.2, false), look(10.4)), "");
+    EXPECT_EQ(disturbance({}, timed(10, false), {}), "") << "a GPU's is not watched";
+    EXPECT_THAT(disturbance(look(18.2), timed(18.2, false), look(23.3)),
+                HasSubstr("took 18.2 ms before and 23.3 ms afterwards"));
+    EXPECT_NE(disturbance(look(10), timed(10, false), look(9.4)), "") << "faster is another pace, too";
+    EXPECT_THAT(disturbance(look(10), timed(10.6, false), look(10)), HasSubstr("10.6 ms when it was timed"));
+    KnownResult grown = timed(10, false);
+    grown.result->points[0].size_scaling.emplace_back().times.emplace_back().us.median = 10600;
+    EXPECT_THAT(disturbance(look(10), grown, look(10)), HasSubstr("10.6 ms beside other sizes"));
+}
+
+TEST(Disturbance, IsTheRoofThatMoved) {
+    EXPECT_EQ(disturbance(look(10, 150), timed(10, true), look(10, 140)), "");
+    EXPECT_THAT(disturbance(look(10, 150), timed(10, true), look(10, 120)),
+                HasSubstr("cpu_dram_triad was between 120 and 150"));
+    EXPECT_EQ(disturbance(look(10, 150), timed(10, false), look(10, 120)), "") << "no roof of what computes";
+    KnownResult between = timed(10, true);
+    between.result->points[0].conditions.roofs = {{"cpu_dram_triad", {148, 149, 150, 151}}};
+    EXPECT_EQ(disturbance(look(10), between, look(10)), "");
+    between.result->points[0].conditions.roofs[0].values = {107, 108, 109, 150};
+    EXPECT_NE(disturbance(look(10), between, look(10)), "");
+}
+
+TEST(Matrix, NamesTheAttemptThatWasNotDisturbed) {
+    Judgement row = judge("copy", copy(), said(Bound::bandwidth, "DRAM", "memory-roof"));
+    EXPECT_THAT(matrix_text(std::vector{row}), testing::Not(HasSubstr("attempt")));
+    row.attempts = 3;
+    EXPECT_THAT(matrix_text(std::vector{row}), HasSubstr("ok at attempt 3"));
+    EXPECT_EQ(matrix_json(std::vector{row}, 1)["truths"][0]["attempts"], 3);
 }
 
 }  // namespace

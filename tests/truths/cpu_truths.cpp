@@ -28,28 +28,44 @@ namespace {
 /// What no roof binds: anything but bandwidth, FLOP/s and launches, which a CPU has none of.
 std::vector<RightVerdict> no_roof_binds() { return {{Bound::latency}, {Bound::occupancy}, {Bound::not_identifiable}}; }
 
-/// Arrays that are several times the caches, read or combined once by all threads, each its own part; stores pass the
-/// caches, so that nothing moves but what is counted.
-Planted cpu_stream(const Planter& at, const Drawn& drawn) {
+/// A pass over arrays that are several times the caches.
+struct Pass {
+    double bytes;
+    std::function<void()> run;
+};
+
+/// The first `busy` of the threads read or combine them, each its own part; stores pass the caches, so that nothing
+/// moves but what is counted.
+Pass pass_over(std::int64_t bytes, bool is_triad, int threads, int busy) {
+    const auto streams = std::make_shared<cpu::Streams>(bytes, threads);
+    const auto sums = std::make_shared<std::vector<double>>(static_cast<std::size_t>(threads));
+    return {streams->read_bytes() * busy / threads, [=] {
+                cpu::on_threads(threads, [&](int thread) {
+                    if (thread >= busy) return;
+                    if (is_triad)
+                        streams->triad(thread, 3);
+                    else
+                        (*sums)[static_cast<std::size_t>(thread)] = streams->read(thread);
+                });
+            }};
+}
+
+std::int64_t stream_bytes(const Planter& at, const Drawn& drawn) {
     if (const std::string why = cpu::Streams::unavailable(); !why.empty()) throw Unsupported(why);
     const DeviceInfo& info = at.device().info();
-    const std::int64_t bytes = cpu::stream_bytes(info.cache_bytes, at.device().free_bytes()) * drawn["percent"] / 100;
-    const bool triad = drawn["triad"] != 0;
-    const auto streams = std::make_shared<cpu::Streams>(bytes, info.threads);
-    const auto sums = std::make_shared<std::vector<double>>(static_cast<std::size_t>(info.threads));
+    return cpu::stream_bytes(info.cache_bytes, at.device().free_bytes()) * drawn["percent"] / 100;
+}
+
+Planted cpu_stream(const Planter& at, const Drawn& drawn) {
+    const int threads = at.device().info().threads;
+    const bool is_triad = drawn["triad"] != 0;
+    const Pass pass = pass_over(stream_bytes(at, drawn), is_triad, threads, threads);
     Planted planted;
-    planted.what = fmt::format("{} of {:.2f} GB by {} threads", triad ? "triad" : "read", streams->read_bytes() * 1e-9,
-                               info.threads);
-    planted.steps = {{"stream", 0, streams->read_bytes(), [=, threads = info.threads] {
-                          cpu::on_threads(threads, [&](int thread) {
-                              if (triad)
-                                  streams->triad(thread, 3);
-                              else
-                                  (*sums)[static_cast<std::size_t>(thread)] = streams->read(thread);
-                          });
-                      }}};
+    planted.what =
+        fmt::format("{} of {:.2f} GB by {} threads", is_triad ? "triad" : "read", pass.bytes * 1e-9, threads);
+    planted.steps = {{"stream", 0, pass.bytes, pass.run}};
     planted.right = {{Bound::bandwidth, {"DRAM"}, "memory-roof"}};
-    planted.figures = {{"bytes moved", streams->read_bytes(), [](const KnownResult& known) -> std::optional<double> {
+    planted.figures = {{"bytes moved", pass.bytes, [](const KnownResult& known) -> std::optional<double> {
                             for (const RoofTime& roof_time : known.explained.roof_times.front().work)
                                 if (roof_time.level == Level::dram) return roof_time.work;
                             return std::nullopt;
@@ -182,19 +198,18 @@ Planted cpu_known_fixed(const Planter& at, const Drawn& drawn) {
     return planted;
 }
 
-/// Arrays that are several times the caches, read again and again: all of the time is at DRAM's roof.
+/// Passes over arrays that are several times the caches, with the traffic that has the higher roof: all of the time is
+/// at DRAM's roof.
 Planted cpu_stream_causes(const Planter& at, const Drawn& drawn) {
-    if (const std::string why = cpu::Streams::unavailable(); !why.empty()) throw Unsupported(why);
-    const DeviceInfo& info = at.device().info();
-    const std::int64_t bytes = cpu::stream_bytes(info.cache_bytes, at.device().free_bytes()) * drawn["percent"] / 100;
-    const auto streams = std::make_shared<cpu::Streams>(bytes, info.threads);
-    const auto at_size = [=, threads = info.threads](double factor) {
-        for (int pass = 0; pass < static_cast<int>(factor); ++pass)
-            cpu::on_threads(threads, [&](int thread) { streams->triad(thread, 3); });
+    const bool is_triad = *at.roof("cpu_dram_triad").value.value > *at.roof("cpu_dram_read").value.value;
+    const int threads = at.device().info().threads;
+    const Pass pass = pass_over(stream_bytes(at, drawn), is_triad, threads, threads);
+    const auto at_size = [run = pass.run](double factor) {
+        for (int done = 0; done < static_cast<int>(factor); ++done) run();
     };
     Planted planted;
-    planted.what = fmt::format("triad of {:.2f} GB", streams->read_bytes() * 1e-9);
-    KnownStep& step = planted.steps.emplace_back(KnownStep{"stream", 0, streams->read_bytes(), [=] { at_size(1); }});
+    planted.what = fmt::format("{} of {:.2f} GB", is_triad ? "triad" : "read", pass.bytes * 1e-9);
+    KnownStep& step = planted.steps.emplace_back(KnownStep{"stream", 0, pass.bytes, pass.run});
     step.at_size = at_size;
     step.axis = "passes";
     planted.figures = figures_of_one_cause(Cause::useful);
@@ -217,37 +232,35 @@ DividedCpu divided_cpu(const Planter& at) {
     }
 }
 
-/// Each thread reads a part of its own of arrays that are several times the caches. Where the work's threads reach what
-/// all cores do DRAM binds them; where a thief leaves more than they ask for it does not; between, neither is certain.
+/// Where the work's threads reach what all cores do DRAM binds them. Else fewer of them read, so that a thief leaves
+/// more than they ask for: it does not.
 Planted cpu_theft_from_stream(const Planter& at, const Drawn& drawn) {
-    if (const std::string why = cpu::Streams::unavailable(); !why.empty()) throw Unsupported(why);
-    constexpr double reached = 0.9, left = 0.6;
+    constexpr double reached = 0.9, left = 0.45;
+    const std::int64_t bytes = stream_bytes(at, drawn);
     const DividedCpu divided = divided_cpu(at);
-    const DeviceInfo& info = at.device().info();
-    const std::int64_t bytes = cpu::stream_bytes(info.cache_bytes, at.device().free_bytes()) * drawn["percent"] / 100;
-    const auto read_by = [bytes](int threads) -> std::function<void()> {
-        const auto streams = std::make_shared<cpu::Streams>(bytes, threads);
-        const auto sums = std::make_shared<std::vector<double>>(static_cast<std::size_t>(threads));
-        return [=] {
-            cpu::on_threads(threads,
-                            [&](int thread) { (*sums)[static_cast<std::size_t>(thread)] = streams->read(thread); });
-        };
+    const auto beside = [bytes, threads = divided.work_threads](int busy) {
+        return pass_over(bytes, false, threads, busy);
     };
-    const std::function<void()> read = read_by(info.threads);
-    double bytes_per_s = 0;
-    {
+    const auto share_of = [&](int busy) {
         const FewerThreads fewer(at.device(), divided.work_threads);
-        bytes_per_s = static_cast<double>(bytes) / (at.ms(read_by(divided.work_threads)) * 1e-3);
+        const Pass pass = beside(busy);
+        return pass.bytes / (at.ms(pass.run) * 1e-3) / divided.dram_bytes_per_s;
+    };
+    int busy = divided.work_threads;
+    double share = share_of(busy);
+    while (share < reached && share > left && busy > 1) {
+        busy /= 2;
+        share = share_of(busy);
     }
-    const double share = bytes_per_s / divided.dram_bytes_per_s;
     if (share > left && share < reached)
-        throw Unsupported(fmt::format("{} threads reach {:.0f} % of what all cores do, which is neither all nor little",
-                                      divided.work_threads, 100 * share));
+        throw Unsupported(fmt::format("one thread reaches {:.0f} % of what all cores do", 100 * share));
     Planted planted;
-    planted.what = fmt::format("read of {:.2f} GB by {} threads, {:.0f} % of what all cores reach, beside a thief",
-                               static_cast<double>(bytes) * 1e-9, divided.work_threads, 100 * share);
-    KnownStep& step = planted.steps.emplace_back(KnownStep{"stream", 0, static_cast<double>(bytes), read});
-    step.on_part = [read_by, threads = divided.work_threads](Device&) { return read_by(threads); };
+    planted.what =
+        fmt::format("reads by {} threads, {:.0f} % of what all cores reach, beside a thief", busy, 100 * share);
+    const int threads = at.device().info().threads;
+    const Pass alone = pass_over(bytes, false, threads, busy == divided.work_threads ? threads : busy);
+    KnownStep& step = planted.steps.emplace_back(KnownStep{"stream", 0, alone.bytes, alone.run});
+    step.on_part = [beside, busy](Device&) { return beside(busy).run; };
     add_elasticity(planted, Level::dram, share >= reached ? 1 : 0);
     if (share >= reached) planted.right = {{Bound::bandwidth, {"DRAM"}}};
     planted.budget = at.budget();

@@ -4,7 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "kbench/statistics.h"
 #include "tests/truths/truth.h"
 
 namespace kbench {
@@ -62,6 +67,34 @@ void judge_impossible(Judgement& judgement, const Planted& planted, const Explan
     }
 }
 
+/// What a CPU's roofs were before the work and between its samples.
+std::string readings_text(const Result& result) {
+    std::string text;
+    for (const Point& point : result.points)
+        for (const RoofReadings& readings : point.conditions.roofs) {
+            const auto before = std::ranges::find(result.ceilings.ceilings, readings.ceiling, &Ceiling::name);
+            text += fmt::format("  {}: {:.4g} before, {:.4g} between the samples\n", readings.ceiling,
+                                before == result.ceilings.ceilings.end() ? 0 : before->value.value.value_or(0),
+                                fmt::join(readings.values, ", "));
+        }
+    for (const Point& point : result.points)
+        for (const SizeScaling& scaling : point.size_scaling)
+            for (const SizeTime& time : scaling.times)
+                text += fmt::format("  {} times its size: {:.4g} us [{:.4g}, {:.4g}]\n", time.factor, time.us.median,
+                                    time.us.p25, time.us.p75);
+    return text;
+}
+
+/// Those that the judged step may be set against: its own, and of DRAM both kinds of traffic.
+std::set<std::string> roofs_of(const KnownResult& known) {
+    std::set<std::string> names;
+    for (const RoofTime& time : known.explained.roof_times.front().work) {
+        names.insert(time.roof.ceiling);
+        if (time.level == Level::dram) names.insert({"cpu_dram_read", "cpu_dram_triad"});
+    }
+    return names;
+}
+
 }  // namespace
 
 Judgement judge(std::string_view truth, const Planted& planted, const KnownResult& known) {
@@ -83,14 +116,38 @@ Judgement judge(std::string_view truth, const Planted& planted, const KnownResul
         else if (!judged.holds)
             worsen(judgement, TruthResult::wrong, judged.what);
     }
-    if (judgement.result != TruthResult::ok) judgement.account = account(known.explained, planted.judged);
+    if (judgement.result != TruthResult::ok)
+        judgement.account = account(known.explained, planted.judged) + readings_text(*known.result);
     return judgement;
 }
 
-std::string moved_pace(double before_ms, double after_ms) {
-    if (std::abs(after_ms - before_ms) <= steady_pace * before_ms) return "";
-    return fmt::format("the same work took {:.3g} ms before and {:.3g} ms afterwards: others use this host", before_ms,
-                       after_ms);
+std::string disturbance(const HostLook& before, const KnownResult& known, const HostLook& after) {
+    if (before.work_ms == 0 || !known.unavailable.empty()) return "";
+    const Point& point = known.result->points.front();
+    std::vector<std::pair<std::string, double>> times{{"before", before.work_ms}, {"afterwards", after.work_ms}};
+    if (point.end_to_end) times.emplace_back("when it was timed", point.end_to_end->latency.summary_ms.median);
+    if (point.steps.size() == 1 && !point.size_scaling.empty() && !point.size_scaling.front().times.empty())
+        times.emplace_back("beside other sizes", point.size_scaling.front().times.front().us.median * 1e-3);
+    for (const auto& [when, ms] : times)
+        if (std::abs(ms - before.work_ms) > steady_pace * before.work_ms)
+            return fmt::format("the same work took {:.3g} ms before and {:.3g} ms {}: others use this host",
+                               before.work_ms, ms, when);
+    for (const std::string& name : roofs_of(known)) {
+        std::vector<double> values;
+        for (const HostLook* look : {&before, &after})
+            for (const Ceiling& ceiling : look->roofs.ceilings)
+                if (ceiling.name == name && ceiling.value.value) values.push_back(*ceiling.value.value);
+        for (const RoofReadings& readings : point.conditions.roofs) {
+            if (readings.ceiling != name || readings.values.empty()) continue;
+            const Summary read = summarise(readings.values);
+            values.insert(values.end(), {read.p25, read.p75});
+        }
+        if (values.empty()) continue;
+        const auto [low, high] = std::ranges::minmax(values);
+        if (high - low > steady_roof * high)
+            return fmt::format("{} was between {:.3g} and {:.3g}: others use this host", name, low, high);
+    }
+    return "";
 }
 
 }  // namespace kbench

@@ -21,7 +21,9 @@ std::string said(const Judgement& row) {
 }
 
 std::string result(const Judgement& row) {
-    return row.why.empty() ? std::string(name(row.result)) : fmt::format("{}: {}", name(row.result), row.why);
+    std::string text(name(row.result));
+    if (row.attempts > 1) text += fmt::format(" at attempt {}", row.attempts);
+    return row.why.empty() ? text : fmt::format("{}: {}", text, row.why);
 }
 
 std::vector<Cells> lines_of(const Judgement& row) {
@@ -85,6 +87,7 @@ Json matrix_json(std::span<const Judgement> rows, std::uint64_t seed) {
                                       {"rule", row.rule},
                                       {"figures", figures},
                                       {"result", name(row.result)},
+                                      {"attempts", row.attempts},
                                       {"why", row.why}});
     }
     return document;

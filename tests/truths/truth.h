@@ -82,17 +82,23 @@ struct Judgement {
     TruthResult result = TruthResult::not_here;
     std::string why{};      ///< it is not ok
     std::string account{};  ///< all that kbench has of it; empty where it is ok
+    int attempts = 1;       ///< those before the last were disturbed by others on the host
 };
 
 /// ok: a right verdict, and every figure holds. cannot tell: no verdict where there is a right one, or a figure that
 /// kbench does not have. WRONG: another verdict, a figure that is off, or figures called impossible that are not.
 Judgement judge(std::string_view truth, const Planted& planted, const KnownResult& known);
 
-/// The pace of what is planted may differ so much between before and after it was measured.
-inline constexpr double steady_pace = figure_tolerance;
-/// Why nothing certain was planted: the same work took another time after it was measured than before. Empty where it
-/// did not. A host that others use does this, and whatever kbench says of it would be judged by a figure of another
-/// time.
-std::string moved_pace(double before_ms, double after_ms);
+/// A CPU that others use as well, just before a truth was measured on it or just after. Empty for a GPU.
+struct HostLook {
+    double work_ms = 0;  ///< the planted work took
+    CeilingRun roofs{};
+};
+/// The pace of what is planted may differ so much while it is measured, and a roof that it is judged by.
+inline constexpr double steady_pace = figure_tolerance, steady_roof = cause_tolerance;
+/// Why nothing certain was planted: the same work took another time, or a roof was another, before, while or after it
+/// was measured. Empty where neither was. A host that others use does this, and whatever kbench says of it would be
+/// judged by a figure of another time.
+std::string disturbance(const HostLook& before, const KnownResult& known, const HostLook& after);
 
 }  // namespace kbench
