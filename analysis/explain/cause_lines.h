@@ -15,9 +15,10 @@ inline constexpr std::size_t cause_count = static_cast<std::size_t>(Cause::unexp
 constexpr Cause cause_at(std::size_t i) { return static_cast<Cause>(i); }
 
 struct CauseInfo {
-    std::string_view name;  ///< in tables and charts
-    std::string_view what;  ///< one sentence for a reader
-    std::string_view how;   ///< what measures it
+    std::string_view name;   ///< in tables and charts
+    std::string_view brief;  ///< beside it
+    std::string_view what;   ///< one sentence for a reader
+    std::string_view how;    ///< what measures it
 };
 const CauseInfo& info(Cause cause);
 

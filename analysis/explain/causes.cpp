@@ -18,22 +18,27 @@ namespace kbench {
 namespace {
 
 constexpr std::array<CauseInfo, cause_count> cause_infos{{
-    {"useful work", "the work that the model asks for, at its roof and at the highest clock",
+    {"useful work", "at its roof, at the highest clock",
+     "the work that the model asks for, at its roof and at the highest clock",
      "FLOPs of the cost model or counted bytes, over the measured roof"},
-    {"clock", "what all that follows the SMs' clock loses where it is below the highest (power, heat)",
+    {"clock", "the clock is below its highest",
+     "what all that follows the SMs' clock loses where it is below the highest (power, heat)",
      "the SM's clock in the graph, or NVML's, against the highest at which a roof was measured"},
-    {"main loop", "what grows with the size of the work and is not at its roof",
+    {"main loop", "kernels below their roof", "what grows with the size of the work and is not at its roof",
      "the slope of time against size, less the lines of useful work, extra work and dependency"},
-    {"fixed time", "what a kernel takes whatever its size: start, fill, exposed epilogue, drain",
+    {"fixed time", "start, fill, epilogue of kernels",
+     "what a kernel takes whatever its size: start, fill, exposed epilogue, drain",
      "the time at size zero of the line through times at several sizes, less the gaps"},
-    {"uneven waves", "SMs that have no work left while others still work, as in a last wave",
+    {"uneven waves", "SMs idle while others finish",
+     "SMs that have no work left while others still work, as in a last wave",
      "active cycles of the SM with most, less the mean of all SMs"},
-    {"extra work", "work beyond what the model asks for: padding, masked elements, overhanging tiles",
+    {"extra work", "padding, masked, overhanging",
+     "work beyond what the model asks for: padding, masked elements, overhanging tiles",
      "counted FLOPs, or those that the plan knows of, less the cost model's"},
-    {"dependency", "time steps that wait for the one before them",
+    {"dependency", "waiting for the time step before", "time steps that wait for the one before them",
      "clocks in the kernel around its waits, or the measured exchange for each time step"},
-    {"gaps", "no kernel runs", "recorded starts and ends of kernels"},
-    {"not explained", "what is left, with the misfits of all lines above", "nothing: it is the rest"},
+    {"gaps", "no kernel runs", "no kernel runs", "recorded starts and ends of kernels"},
+    {"not explained", "the rest", "what is left, with the misfits of all lines above", "nothing: it is the rest"},
 }};
 
 /// Word by which phases of a time step are named in which a block waits for others.

@@ -64,18 +64,17 @@ bool is_too_little(const Explanation& explanation, const DramShare& dram) {
 }
 
 std::string traffic_text(const DramShare& dram) {
-    return fmt::format("DRAM traffic ({}) takes {} of the time at full bandwidth", name(dram.origin),
+    return fmt::format("DRAM traffic ({}) would take {} of the time at full bandwidth", name(dram.origin),
                        percent(dram.share));
 }
 
-/// What happened as a thief took DRAM's bandwidth from the work, which had fewer SMs or threads then; empty where none
-/// did.
+/// What happened as a thief took DRAM's bandwidth from the work; empty where none did.
 std::string taken_text(const BandwidthElasticity& theft) {
     if (!theft.model || theft.model->dram.effects.empty()) return "";
     const TheftEffect& most = theft.model->dram.effects.back();
     const double grew = most.ratio.value - 1;
-    return fmt::format("with {} less it takes {:.1f} % {} on {} {}", percent(most.share), 100 * std::abs(grew),
-                       grew < 0 ? "less" : "more", theft.multiprocessors, name(theft.workers));
+    return fmt::format("{} less bandwidth makes it {:.1f} % {}", percent(most.share), 100 * std::abs(grew),
+                       grew < 0 ? "shorter" : "longer");
 }
 
 /// Whether time grew as DRAM's bandwidth was taken away.
@@ -140,10 +139,12 @@ std::string reason_text(const Verdict& verdict) {
 
 std::string suspects_text(const Suspects& suspects) {
     constexpr std::size_t most = 3;
-    const std::string texts = joined(likeliest(suspects, most), ", ", [](const Suspect& suspect) {
+    const auto found = likeliest(suspects, most);
+    const std::string texts = joined(found, ", ", [](const Suspect& suspect) {
         return fmt::format("{} (at most {} ms)", suspect.name, significant(suspect.most_us * 1e-3));
     });
-    return texts.empty() ? "no resource that was measured is the bottleneck" : "the bottleneck is one of " + texts;
+    return found.empty() ? "no resource that was measured is the bottleneck"
+                         : (found.size() == 1 ? "the bottleneck may be " : "the bottleneck is one of ") + texts;
 }
 
 std::string next_experiment(const Explanation& explanation) {
@@ -210,25 +211,26 @@ std::string binding_text(const Explanation& explanation) {
     std::vector<std::pair<double, std::string>> others;
     for (std::size_t i = 0; i < parts.size(); ++i)
         if (parts[i] >= noteworthy_bound && static_cast<Bound>(i) != verdict.bound)
-            others.emplace_back(parts[i], fmt::format("{} {}", name(static_cast<Bound>(i)), percent(parts[i])));
+            others.emplace_back(parts[i], fmt::format("{} in {}", name(static_cast<Bound>(i)), percent(parts[i])));
     std::ranges::stable_sort(others, std::greater{}, [](const auto& other) { return other.first; });
     const std::string rest = joined(others, ", ", [](const auto& other) { return other.second; });
+    const std::string steps = "step by step " + rest;
     if (is_beyond_telling(verdict)) {
         const std::string unknown = fmt::format("for {} of the steps' time {}", percent(verdict.undecided),
                                                 suspects_text(explanation.suspects));
         if (!others.empty() && others.front().first > verdict.undecided)
-            return fmt::format("no single one for certain: {}; {}", rest, unknown);
-        return rest.empty() ? unknown : fmt::format("{}; the rest is {}", unknown, rest);
+            return fmt::format("no single one for certain: {}; {}", steps, unknown);
+        return rest.empty() ? unknown : fmt::format("{}; {}", unknown, steps);
     }
-    if (verdict.bound == Bound::not_identifiable) return "no single one: " + (rest.empty() ? "unknown" : rest);
+    if (verdict.bound == Bound::not_identifiable) return "no single one: " + (rest.empty() ? "unknown" : steps);
     const std::string level = verdict.level.empty() ? "" : fmt::format(" ({})", verdict.level);
     const std::string share = percent(parts[static_cast<std::size_t>(verdict.bound)]);
     const bool by_majority = verdict.rule == majority_rule().id;
-    const std::string own = fmt::format("{}{}: {}", name(verdict.bound), level,
-                                        by_majority ? share + " of the steps' time" : reason_text(verdict));
-    if (rest.empty()) return own;
-    return by_majority ? fmt::format("{}; {}", own, rest)
-                       : fmt::format("{}; step by step {} {}, {}", own, name(verdict.bound), share, rest);
+    if (by_majority)
+        return fmt::format("{}{} in steps with {} of the time{}{}", name(verdict.bound), level, share,
+                           rest.empty() ? "" : ", ", rest);
+    const std::string own = fmt::format("{}{}: {}", name(verdict.bound), level, reason_text(verdict));
+    return rest.empty() ? own : fmt::format("{}; step by step {} in {}, {}", own, name(verdict.bound), share, rest);
 }
 
 std::string what_would_help(const Explanation& explanation) {
@@ -251,7 +253,7 @@ std::string what_would_help(const Explanation& explanation) {
                 return "fewer, larger kernels (fusing, a larger batch) or shorter epilogues would shorten it, more bandwidth or more FLOP/s would not";
             if (verdict.level == time_steps_level)
                 return "neither more bandwidth nor more FLOP/s would shorten it much, and more sequences at once would take little longer; quicker exchanges between time steps, or fewer of them, would shorten it";
-            return "neither more bandwidth nor more FLOP/s would shorten it much; more work in flight would";
+            return "neither more bandwidth nor more FLOP/s would shorten it much; more work in flight (a larger batch) or a higher clock would";
         case Bound::launch:
             return "fewer and longer kernels (fusing, a larger batch) would shorten it, other hardware hardly";
         case Bound::occupancy:

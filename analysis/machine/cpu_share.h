@@ -12,6 +12,9 @@ namespace kbench {
 /// out, and starved samples and quotas are named where there are some.
 std::string cpu_share_text(const CpuShare& share);
 
+/// The same of what was not got, shortly: "2 % waiting for a CPU, 4 starved samples repeated"; empty where nothing was.
+std::string cpu_share_lost(const CpuShare& share);
+
 /// What happened `meanwhile` and what to do about it, by what took the most; empty where the process was not starved.
 std::string starvation_warning(const CpuShare& share, std::string_view meanwhile = "samples were taken");
 

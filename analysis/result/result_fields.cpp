@@ -180,7 +180,8 @@ OBJECT(
 
 OBJECT(SmScaling, "sm_scaling", "Time against SMs, or a CPU's threads: what taking them away does to every step",
        FIELD(unavailable, "Why there is none; empty when there is one"),
-       FIELD(runs, "All, 3/4, 1/2 and 1/4 of the SMs; all, 3/4 and 1/2 of the threads"));
+       FIELD(runs, "All, 3/4, 1/2 and 1/4 of the SMs; all, 3/4 and 1/2 of the threads"),
+       FIELD(ended, {.optional = 6}, "Why there are no runs on fewer; empty where all were tried"));
 
 OBJECT(SizeTime, "size_time", "A step's time at one size, measured alone",
        FIELD(factor, {.above = 0}, "Of the size that changed: 1, 2, 4; 0.25, 0.5, 1 for time steps"),

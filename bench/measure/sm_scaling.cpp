@@ -108,8 +108,7 @@ void measure_sm_scaling(const PartContext& at, Forward& forward) {
             scaling.runs.clear();
             scaling.unavailable = fmt::format("on {} {}: {}", count, by.of(count), error.what());
         } else {
-            at.warn(fmt::format("time against {0} ends at {1} {0}; on {2}: {3}", by.workers,
-                                scaling.runs.back().multiprocessors, count, error.what()));
+            scaling.ended = fmt::format("on {} {}: {}", count, by.of(count), error.what());
         }
     }
 }

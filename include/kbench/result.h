@@ -166,6 +166,7 @@ struct SmCountRun {
 struct SmScaling {
     std::string unavailable;       ///< why there is none; empty when there is one
     std::vector<SmCountRun> runs;  ///< most first: as many as in the timing run
+    std::string ended = {};        ///< why there are none on fewer; empty where all were tried
 };
 
 /// A step's time at one size, measured alone: the same work again and again in a graph, on operands that rotate so that

@@ -8,12 +8,16 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "analysis/machine/ceilings.h"
 #include "bench/device/device.h"
 #include "bench/profile/starvation.h"
+#include "cpu/probe/probe.h"
 #include "kbench/error.h"
+#include "kbench/statistics.h"
 #include "models/base/write_file.h"
 #include "tests/truths/matrix.h"
 #include "tests/truths/planter.h"
@@ -28,9 +32,6 @@ struct Options {
     std::string backend = "all";
     std::filesystem::path json;
 };
-
-/// A CPU's roofs are measured for so long before each truth and after it.
-constexpr double cpu_roofs_s = 1;
 
 /// Returns whether there is something to do: not where help was asked for.
 bool parse(int argc, char** argv, Options& options) {
@@ -65,14 +66,42 @@ bool is_chosen(const Truth& truth, const Options& options) {
 /// matrix may have one.
 constexpr int most_attempts = 8;
 
-HostLook look_at_host(const Planter& planter, const std::vector<KnownStep>& steps) {
-    if (planter.device().is_gpu()) return {};
-    return {planter.pace_ms(steps), measured_roofs(planter.device(), cpu_roofs_s)};
-}
+/// The roofs of a device. Those of a CPU that truths are judged by are measured again as often as they are asked for.
+class DeviceRoofs {
+  public:
+    explicit DeviceRoofs(Device& device) : roofs_(measured_roofs(device, 2)) {
+        if (!device.is_gpu()) reader_.emplace(cpu_ceilings_of(Precision::fp32), device.free_bytes());
+    }
+    /// A CPU's are the fastest of five readings.
+    CeilingRun now() const {
+        constexpr std::size_t readings = 5;
+        CeilingRun now = roofs_;
+        if (!reader_) return now;
+        std::vector<std::vector<double>> values(reader_->names().size());
+        for (std::size_t reading = 0; reading < readings; ++reading) {
+            const std::vector<double> read = reader_->read();
+            for (std::size_t i = 0; i < read.size(); ++i) values[i].push_back(read[i]);
+        }
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const auto ceiling = std::ranges::find(now.ceilings, reader_->names()[i], &Ceiling::name);
+            if (ceiling == now.ceilings.end()) continue;
+            const Summary summary = summarise(values[i]);
+            ceiling->value = Quantity::measured(summary.max);
+            ceiling->low = summary.median;
+            ceiling->high = summary.max;
+        }
+        return now;
+    }
+
+  private:
+    CeilingRun roofs_;
+    std::optional<cpu::RoofReader> reader_;
+};
 
 /// Planted anew and measured, by roofs of just before. What is ok counts however busy the host is: that others' work
 /// made every figure right is unlikely.
-Judgement attempt(const Truth& truth, const KnownSteps& known, std::uint64_t seed, std::string& disturbed) {
+Judgement attempt(const Truth& truth, const KnownSteps& known, const DeviceRoofs& roofs, std::uint64_t seed,
+                  std::string& disturbed) {
     const Planter planter(known);
     const Planted planted = truth.plant(planter, draw(truth.name, seed, truth.draws));
     Judgement judgement{.truth = std::string(truth.name), .planted = planted.what};
@@ -87,7 +116,7 @@ Judgement attempt(const Truth& truth, const KnownSteps& known, std::uint64_t see
         if (starved)
             disturbed = "the process lacked its CPUs meanwhile";
         else
-            disturbed = disturbance(before, result, look_at_host(planter, planted.steps));
+            disturbed = disturbance(before, result, {planter.pace_ms(planted.steps), roofs.now()});
     } catch (const Error& error) {
         judgement.result = TruthResult::cannot_tell;
         judgement.why = error.what();
@@ -95,15 +124,14 @@ Judgement attempt(const Truth& truth, const KnownSteps& known, std::uint64_t see
     return judgement;
 }
 
-Judgement look_at(const Truth& truth, const KnownSteps& known, std::uint64_t seed) {
+Judgement look_at(const Truth& truth, const KnownSteps& known, const DeviceRoofs& roofs, std::uint64_t seed) {
     Device& device = known.device();
     try {
         for (int number = 1;; ++number) {
             std::string disturbed;
-            Judgement judgement =
-                device.is_gpu()
-                    ? attempt(truth, known, seed, disturbed)
-                    : attempt(truth, KnownSteps(device, measured_roofs(device, cpu_roofs_s)), seed, disturbed);
+            Judgement judgement = device.is_gpu()
+                                      ? attempt(truth, known, roofs, seed, disturbed)
+                                      : attempt(truth, KnownSteps(device, roofs.now()), roofs, seed, disturbed);
             judgement.attempts = number;
             if (disturbed.empty()) return judgement;
             fmt::print(stderr, "{}: attempt {}: {}, and {}\n", truth.name, number, name(judgement.result), disturbed);
@@ -127,11 +155,12 @@ void look_at_all(BackendKind backend, const Options& options, std::vector<Judgem
     if (chosen.empty()) return;
     const std::unique_ptr<Device> device = backend == BackendKind::cuda ? make_cuda_device() : make_cpu_device();
     if (device->is_gpu()) keep_parts(*device);
-    const KnownSteps known(*device, measured_roofs(*device, 2));
+    const DeviceRoofs roofs(*device);
+    const KnownSteps known(*device, roofs.now());
     const std::size_t before = rows.size();
     for (const Truth* truth : chosen) {
         const auto start = std::chrono::steady_clock::now();
-        rows.push_back(look_at(*truth, known, options.seed));
+        rows.push_back(look_at(*truth, known, roofs, options.seed));
         fmt::print(stderr, "{}: {}, {:.1f} s\n{}", truth->name, name(rows.back().result),
                    std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
                    rows.back().account);

@@ -94,8 +94,9 @@ struct HostLook {
     double work_ms = 0;  ///< the planted work took
     CeilingRun roofs{};
 };
-/// The pace of what is planted may differ so much while it is measured, and a roof that it is judged by.
-inline constexpr double steady_pace = figure_tolerance, steady_roof = cause_tolerance;
+/// The pace of what is planted may differ so much while it is measured, and a roof that it is judged by: no more than
+/// its figures may be off.
+inline constexpr double steady_pace = 0.03, steady_roof = figure_tolerance;
 /// Why nothing certain was planted: the same work took another time, or a roof was another, before, while or after it
 /// was measured. Empty where neither was. A host that others use does this, and whatever kbench says of it would be
 /// judged by a figure of another time.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
@@ -82,6 +83,8 @@ Section elasticity_section(const SectionContext& context) {
         sentences.items.push_back(sentence(group, elasticity.multiprocessors));
     section.add(group_rows("op kind", elasticity, elasticity.by_op));
     section.add(std::move(sentences));
+    if (const std::optional<SmScaling>& scaling = context.point().sm_scaling; scaling && !scaling->ended.empty())
+        section.add(Paragraph{fmt::format("It ends here; {}.", scaling->ended)});
     section.add(Section{"By layer", {group_rows("layer", elasticity, elasticity.by_layer)}});
     section.add(Paragraph{std::string(texts.cannot_tell)});
     return section;

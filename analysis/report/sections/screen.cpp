@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::size_t screen_layers = 4, most_changes = 3, bar_width = 20;
 constexpr double clock_tolerance = 0.01;    ///< a clock that is read in the graph may be above the highest by this part
+constexpr double disturbed = 0.05;          ///< others on a host took more than this part of a roof
 constexpr double noteworthy_share = 0.01;   ///< a row of its own has this part of the time
 constexpr double noteworthy_change = 0.02;  ///< and a change gives this part back
 
@@ -72,7 +74,12 @@ Told share_of_peak(const SectionContext& context) {
     // The machine's own, whatever other programs left of it meanwhile.
     const std::optional<Roof> measured = Roofs(context.result(), point.backend()).matrix(point.precision());
     if (measured && measured->origin == Origin::measured)
-        shares.push_back(fmt::format("{} of the peak measured", percent(flop_per_s / measured->per_s)));
+        shares.push_back(fmt::format("{} of the measured peak", percent(flop_per_s / measured->per_s)));
+    // Roofs that were read meanwhile say what others left of it.
+    const std::optional<Roof> left = context.explanation().facts.roofs.matrix(point.precision());
+    if (measured && left && context.explanation().is_by_roofs_between_samples &&
+        left->per_s < (1 - disturbed) * measured->per_s)
+        shares.push_back(fmt::format("{} of what others left of it", percent(flop_per_s / left->per_s)));
     const Environment& environment = context.result().environment;
     if (const MachineFile* machine = machine_of(environment, point.backend()))
         if (const std::optional<Roof> stated = Roofs(scaled_to(*machine, environment)).matrix(point.precision()))
@@ -111,9 +118,16 @@ std::string machine_text(const SectionContext& context) {
     }
     if (conditions.power_w.value)
         parts.push_back(of(*conditions.power_w.value, on_gpu ? gpu->power_limit_w.value : std::nullopt, "W"));
-    parts.push_back(on_gpu && is_at_power_limit(conditions) ? std::string("at the power limit")
-                                                            : "throttling: " + throttling_text(conditions));
-    if (conditions.cpu_share) parts.push_back("CPU time not got: " + cpu_share_text(*conditions.cpu_share));
+    if (on_gpu && is_at_power_limit(conditions)) {
+        parts.emplace_back("at the power limit");
+    } else {
+        const std::string throttling = throttling_text(conditions);
+        parts.push_back("throttling: " + throttling.substr(0, throttling.find(" (")));
+    }
+    if (conditions.cpu_share) {
+        const std::string lost = cpu_share_lost(*conditions.cpu_share);
+        parts.push_back(lost.empty() ? "no CPU time lost to others" : "CPU time lost: " + lost);
+    }
     return joined(parts, ", ");
 }
 
@@ -145,7 +159,7 @@ Facts answer_facts(const Explanation& explanation) {
     if (const std::string next = next_experiment(explanation); !next.empty() && !is_decided)
         facts.facts.push_back({"Measure next", next, ""});
     if (is_decided && explanation.breakdown.roofs_unavailable.empty())
-        facts.facts.push_back({"What would help", what_would_help(explanation), ""});
+        facts.facts.push_back({"Other hardware?", what_would_help(explanation), ""});
     return facts;
 }
 
@@ -180,20 +194,23 @@ Rows where_the_time_goes(const SectionContext& context) {
     const int decimals = decimals_for(all_us * 1e-3 * unit.per_ms, time_digits);
     Rows rows{{words(is_of_steps ? "Where the steps' time goes" : "Where the time goes"),
                figures(std::string(unit.name)), figures("%"), words("")}};
-    const auto add = [&](std::string_view label, double us) {
+    if (has_causes) rows.columns.push_back(words("", 1));
+    const auto add = [&](std::string_view label, double us, std::string_view brief = "") {
         rows.rows.push_back({std::string(label), fixed(us * 1e-3 * unit.per_ms, decimals), fixed(100 * us / all_us, 1),
                              bar(us / all_us)});
+        if (has_causes) rows.rows.back().emplace_back(brief);
     };
     // What is short together, so that the rows still add up.
     double short_us = 0;
-    const auto add_if_long = [&](std::string_view label, double us) {
+    const auto add_if_long = [&](std::string_view label, double us, std::string_view brief = "") {
         if (std::abs(us) >= noteworthy_share * all_us)
-            add(label, us);
+            add(label, us, brief);
         else
             short_us += us;
     };
     if (has_causes)
-        for (std::size_t i = 0; i < cause_count; ++i) add_if_long(info(cause_at(i)).name, whole.lines.us[i].value);
+        for (std::size_t i = 0; i < cause_count; ++i)
+            add_if_long(info(cause_at(i)).name, whole.lines.us[i].value, info(cause_at(i)).brief);
     else
         for (const StepGroup& group : sums.groups) add_if_long(group.name, group.time_us);
     if (!has_causes && !is_of_steps) add_if_long("in no step", all_us - sums.time_us);
@@ -237,8 +254,10 @@ Bullets largest_changes(const Explanation& explanation) {
         if (cause_at(i) == Cause::useful || cause_at(i) == Cause::unexplained || change.empty()) continue;
         const double us = whole.lines.us[i].value;
         if (us < noteworthy_change * whole.time_us) continue;
-        changes.push_back({us, fmt::format("{} of {}: {}{}", time_text(us), info(cause_at(i)).name, change,
-                                           most_in(explanation.causes, cause_at(i)))});
+        // All layers have one clock.
+        changes.push_back(
+            {us, fmt::format("{} of {}: {}{}", time_text(us), info(cause_at(i)).name, change,
+                             cause_at(i) == Cause::clock ? "" : most_in(explanation.causes, cause_at(i)))});
     }
     std::ranges::stable_sort(changes, std::greater{}, &Change::us);
     if (changes.size() > most_changes) changes.resize(most_changes);
@@ -264,6 +283,21 @@ std::string short_bound(const Explanation& explanation, const std::string& layer
     return std::string(word.substr(0, word.find('-')));
 }
 
+/// What limits the occupancy for most of the row's time.
+std::string limiter_text(const TableRow& row) {
+    std::map<std::string, double> us;
+    for (const PlacedStep& placed : row.steps)
+        for (const KernelResult& kernel : placed.step->kernels) us[joined(kernel.limiters, ",")] += kernel.time_us;
+    const auto most = std::ranges::max_element(us, {}, [](const auto& one) { return one.second; });
+    return most == us.end() ? "" : most->first;
+}
+
+/// "14.2 of 18.8": achieved, of what the launch allows; without counters "at most 18.8".
+std::string occupancy_text(const std::string& achieved, const std::string& theory) {
+    if (achieved.empty()) return theory.empty() ? "" : "at most " + theory;
+    return theory.empty() ? achieved : achieved + " of " + theory;
+}
+
 /// Layers with occupancy and bound, those first of which most can be given back, or else that take longest.
 Section layers_of(const SectionContext& context) {
     const Explanation& explanation = context.explanation();
@@ -272,13 +306,13 @@ Section layers_of(const SectionContext& context) {
     query.level = &find_level("layer");
     query.fold = true;
     query.sort = SortBy{"time_us", true};
-    for (const char* column : {"layer", "occ_theory", "occ_achieved", "occ_limiter"})
-        query.columns.emplace_back(column);
+    for (const char* column : {"layer", "occ_theory", "occ_achieved"}) query.columns.emplace_back(column);
     const QueriedTable found = query_point(context.result(), context.index, query);
     const StepSums sums = by_layer(context.point());
-    const int decimals = decimals_for(sums.time_us * 1e-3, time_digits);
+    const double all_us = causes.has_fits && causes.whole.time_us > 0 ? causes.whole.time_us : sums.time_us;
+    const int decimals = decimals_for(all_us * 1e-3, time_digits);
     struct Layer {
-        double gain_us;
+        double gain_us, us;
         std::vector<std::string> cells;
     };
     std::vector<Layer> layers;
@@ -294,16 +328,25 @@ Section layers_of(const SectionContext& context) {
         const bool has_gain = explanation.concludes() && causes.has_fits && cause != causes.by_layer.end();
         const double gain_us = has_gain ? recoverable_us(*cause) : -1;
         layers.push_back({gain_us,
-                          {cells[0], fixed(sum->time_us * 1e-3, decimals), fixed(100 * sum->share, 1),
+                          sum->time_us,
+                          {cells[0], fixed(sum->time_us * 1e-3, decimals), fixed(100 * sum->time_us / all_us, 1),
                            has_gain ? fixed(gain_us * 1e-3, decimals) : "", short_bound(explanation, cells[0]),
-                           cells[2], cells[1], cells[3]}});
+                           occupancy_text(cells[2], cells[1]), limiter_text(row)}});
     }
     std::ranges::stable_sort(layers, std::greater{}, &Layer::gain_us);
-    if (layers.size() > screen_layers) layers.resize(screen_layers);
+    const std::size_t others = layers.size() - std::min(layers.size(), screen_layers);
+    layers.resize(layers.size() - others);
     const bool by_gain = !layers.empty() && layers.front().gain_us >= 0;
-    Rows rows{{names(by_gain ? "layer by gain" : "layer by time"), figures("ms"), figures("%"), figures("to gain, ms"),
-               words("bound"), figures("occ %"), figures("theory %", 2), words("occupancy limit", 1)}};
-    for (Layer& layer : layers) rows.rows.push_back(std::move(layer.cells));
+    Rows rows{{names(by_gain ? "layer by gain" : "layer by time"), figures("ms"), figures("%"), figures("gain, ms"),
+               words("bound"), figures("occ %, of max"), words("occ limit, mostly", 1)}};
+    double shown_us = 0;
+    for (Layer& layer : layers) {
+        shown_us += layer.us;
+        rows.rows.push_back(std::move(layer.cells));
+    }
+    if (others > 0)
+        rows.rows.push_back({fmt::format("{} more", others), fixed((sums.time_us - shown_us) * 1e-3, decimals),
+                             fixed(100 * (sums.time_us - shown_us) / all_us, 1), "", "", "", ""});
     return {"", {std::move(rows)}};
 }
 
@@ -326,9 +369,9 @@ Facts key_facts(const SectionContext& context) {
     const CauseGroup& whole = explanation.causes.whole;
     if (explanation.causes.has_fits && whole.time_us > 0) {
         const double us = recoverable_us(whole);
-        facts.facts.push_back(
-            {"changes could give back", fmt::format("at most {}", time_text(us)),
-             fmt::format("derived: {} of the time, beyond useful work", percent(us / whole.time_us))});
+        facts.facts.push_back({"changes could give back", fmt::format("at most {}", time_text(us)),
+                               fmt::format("derived: {} of the time: all but useful work and what is not explained",
+                                           percent(us / whole.time_us))});
     }
     return facts;
 }
@@ -340,8 +383,9 @@ Chart layers_by_cause(const Causes& causes) {
         if (groups.size() <= screen_layers) groups.push_back(&layer);
     return {"Time by layer and cause, ms",
             causes.by_layer.size() > screen_layers
-                ? fmt::format("The slowest {} of {} layers; * is every block.", screen_layers, causes.by_layer.size())
-                : "* is every block.",
+                ? fmt::format("The slowest {} of {} layers, each by its own ops alone; * is every block.",
+                              screen_layers, causes.by_layer.size())
+                : "Each layer by its own ops alone; * is every block.",
             cause_bars(groups)};
 }
 
@@ -360,7 +404,7 @@ Section first_screen_section(const SectionContext& context) {
             fmt::format("{} {}.", fact.label.ends_with('?') ? fact.label : fact.label + ":", fact.value), Tone::lead});
     section.add(key_facts(context));
     if (Bullets changes = largest_changes(explanation); !changes.items.empty()) {
-        section.add(Paragraph{"What would give most of it back, at most:"});
+        section.add(Paragraph{"What would give most of it back on this machine, at most:"});
         section.add(std::move(changes));
     }
     if (explanation.causes.has_fits) section.add(layers_by_cause(explanation.causes));
@@ -390,7 +434,7 @@ Section screen_section(const SectionContext& context) {
     add_apart(std::move(answer));
     if (Rows rows = where_the_time_goes(context); !rows.rows.empty()) add_apart({"", {std::move(rows)}});
     if (Bullets changes = largest_changes(context.explanation()); !changes.items.empty())
-        add_apart({"", {Paragraph{"What would give most of it back:"}, std::move(changes)}});
+        add_apart({"", {Paragraph{"What would give most of it back on this machine, at most:"}, std::move(changes)}});
     add_apart(layers_of(context));
     return section;
 }

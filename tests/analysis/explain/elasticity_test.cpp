@@ -193,9 +193,9 @@ TEST(Elasticity, StepsWithoutKernelsAreLeftOut) {
     EXPECT_THAT(elasticity_of_point(point).unavailable, HasSubstr("no step ran kernels"));
 }
 
-Section section_of(SmElasticity elasticity) {
+Section section_of(SmElasticity elasticity, Point point = {}) {
     Result result;
-    result.points.emplace_back();
+    result.points.push_back(std::move(point));
     Explanation explanation;
     explanation.elasticity = std::move(elasticity);
     const ExplainedResult explained(result, {std::move(explanation)});
@@ -215,8 +215,12 @@ TEST(Elasticity, WhatDoesNotFitThePointIsRefused) {
     undivided.sm_scaling->runs.resize(1);
     EXPECT_THAT(elasticity_of_point(undivided).unavailable, HasSubstr("not divided"));
     Point old = point_of({{"gemm", in_proportion}});
-    old.sm_scaling = SmScaling{"the driver has no cuGreenCtxCreate: it is older than CUDA 12.4", {}};
+    old.sm_scaling = SmScaling{"the driver has no cuGreenCtxCreate: it is older than CUDA 12.4", {}, ""};
     EXPECT_THAT(render_terminal({"", {section_of(elasticity_of_point(old))}}, 100), HasSubstr("older than CUDA 12.4"));
+    Point ended = point_of({{"gemm", in_proportion}});
+    ended.sm_scaling->ended = "on 32 SMs: 64 blocks must run at once";
+    EXPECT_THAT(render_terminal({"", {section_of(elasticity_of_point(ended), ended)}}, 100),
+                HasSubstr("It ends here; on 32 SMs: 64 blocks must run at once."));
 }
 
 /// The same facts of a CPU, in its words.

@@ -35,7 +35,7 @@ TEST(InShort, AMemoryThatBindsIsYesAndIsNamed) {
     EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::yes);
     EXPECT_EQ(
         bandwidth_bound(explanation).why,
-        "75 % of the steps' time is bandwidth-bound (mostly DRAM); DRAM traffic (measured) takes 80 % of the time at "
+        "75 % of the steps' time is bandwidth-bound (mostly DRAM); DRAM traffic (measured) would take 80 % of the time at "
         "full bandwidth");
     EXPECT_EQ(bandwidth_bound(bound_by(Bound::bandwidth, "L2")).why,
               "75 % of the steps' time is bandwidth-bound (mostly L2)");
@@ -64,7 +64,7 @@ TEST(InShort, WhatAThiefShowedIsOfFewerSms) {
     Explanation explanation = bound_by(Bound::compute, "");
     explanation.theft.multiprocessors = 112;
     explanation.theft.model.emplace().dram.effects = {{0.25, {1.018, 1.01, 1.02}}};
-    EXPECT_EQ(bandwidth_bound(explanation).why, "with 25 % less it takes 1.8 % more on 112 SMs");
+    EXPECT_EQ(bandwidth_bound(explanation).why, "25 % less bandwidth makes it 1.8 % longer");
 }
 
 TEST(InShort, AnotherBoundIsNo) {
@@ -92,8 +92,10 @@ TEST(InShort, WithoutABoundItIsNoWhereHalfOfTheTimeHasAnotherOne) {
     explanation.verdicts.steps[2].bound = Bound::not_identifiable;
     EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::no);
     EXPECT_EQ(bandwidth_bound(explanation).why, "at most 25 % of the steps' time is bandwidth-bound");
-    EXPECT_THAT(binding_text(explanation),
-                StartsWith("no single one for certain: occupancy-limited 50 %, latency-bound 25 %; for 25 %"));
+    EXPECT_THAT(
+        binding_text(explanation),
+        StartsWith(
+            "no single one for certain: step by step occupancy-limited in 50 %, latency-bound in 25 %; for 25 %"));
     explanation.verdicts.steps[2].bound = Bound::bandwidth;
     explanation.verdicts.steps[3].bound = Bound::launch;
     EXPECT_EQ(bandwidth_bound(explanation).answer, BandwidthAnswer::cannot_tell) << "no other one has more";
@@ -121,20 +123,23 @@ TEST(InShort, WithoutABoundOnlyLittleTrafficOrAThiefSaysNo) {
 
 TEST(InShort, WhatBindsIsToldByPartsOfTheTime) {
     EXPECT_EQ(binding_text(bound_by(Bound::compute, "fp16_tensor")),
-              "compute-bound (fp16_tensor): 75 % of the steps' time; latency-bound 25 %");
+              "compute-bound (fp16_tensor) in steps with 75 % of the time, latency-bound in 25 %");
     Explanation explanation = bound_by(Bound::launch, "");
     explanation.verdicts.model.rule = "largest-cause";
     explanation.verdicts.model.evidence = {"29 % of the time has this cause"};
-    EXPECT_EQ(binding_text(explanation),
-              "launch-bound: 29 % of the time has this cause; step by step launch-bound 75 %, latency-bound 25 %");
-    EXPECT_EQ(binding_text(bound_by(Bound::not_identifiable, "")), "no single one: latency-bound 25 %");
+    EXPECT_EQ(
+        binding_text(explanation),
+        "launch-bound: 29 % of the time has this cause; step by step launch-bound in 75 %, latency-bound in 25 %");
+    EXPECT_EQ(binding_text(bound_by(Bound::not_identifiable, "")), "no single one: step by step latency-bound in 25 %");
     explanation = bound_by(Bound::not_identifiable, "");
     explanation.verdicts.model.may_be_one = true;
     explanation.verdicts.model.undecided = 0.75;
     explanation.suspects.whole = {{"tensor cores", Finding::not_identifiable, 60, ""}};
     EXPECT_EQ(binding_text(explanation),
-              "for 75 % of the steps' time the bottleneck is one of tensor cores (at most 0.0600 ms); the rest is "
-              "latency-bound 25 %");
+              "for 75 % of the steps' time the bottleneck may be tensor cores (at most 0.0600 ms); step by step "
+              "latency-bound in 25 %");
+    explanation.suspects.whole.push_back({"L2", Finding::not_identifiable, 50, ""});
+    EXPECT_THAT(binding_text(explanation), HasSubstr("the bottleneck is one of tensor cores"));
     EXPECT_EQ(binding_text(Explanation{}), "");
 }
 

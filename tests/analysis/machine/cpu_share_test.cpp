@@ -39,6 +39,9 @@ TEST(CpuShareText, SaysWhatIsKnownAndNoMore) {
         cpu_share_text(share),
         "0 % waiting for a CPU; 31 involuntary switches, load 1.9, tasks of the host waited for 50 % of the time, 12 starved samples repeated");
     EXPECT_THAT(cpu_share_text(under_a_quota()), HasSubstr("60 % held back by a quota, 70 % waiting for a CPU"));
+    EXPECT_EQ(cpu_share_lost(under_a_quota()), "60 % held back by a quota, 70 % waiting for a CPU");
+    EXPECT_EQ(cpu_share_lost(idle()), "");
+    EXPECT_EQ(cpu_share_lost({}), "not known");
     CpuShare nothing;
     nothing.waited_share = Quantity::unavailable("no schedstat");
     EXPECT_EQ(cpu_share_text(nothing), "not known: no schedstat");

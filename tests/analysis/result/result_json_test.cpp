@@ -328,7 +328,7 @@ Json smallest_example() {
 /// What a file need not have.
 bool is_optional(const std::string& pointer) {
     static const std::regex field(
-        "/end_to_end/(sequences_per_s|tokens_per_s|energy_per_sequence_j|energy_per_token_j|runs_per_sample)$|/compulsory_bytes$|/largest_batches$|/conditions/(blocks(/0/sm_clock_mhz)?|throttle_unavailable|cpu_share)$|/lacked_share$|/sm_scaling$|/theft$|/multiprocessors_of_device$|/time_steps$|/host/(threads_from|machine_cpus|cpu_quota)$|/ceilings(/ceilings/0)?/threads$|^/configuration$");
+        "/end_to_end/(sequences_per_s|tokens_per_s|energy_per_sequence_j|energy_per_token_j|runs_per_sample)$|/compulsory_bytes$|/largest_batches$|/conditions/(blocks(/0/sm_clock_mhz)?|throttle_unavailable|cpu_share)$|/lacked_share$|/sm_scaling(/ended)?$|/theft$|/multiprocessors_of_device$|/time_steps$|/host/(threads_from|machine_cpus|cpu_quota)$|/ceilings(/ceilings/0)?/threads$|^/configuration$");
     return std::regex_search(pointer, field) || std::ranges::any_of(axes(), [&](const Axis& axis) {
                return !axis.needed && pointer == fmt::format("/points/0/{}", axis.name);
            });
