@@ -79,7 +79,7 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     using Clock = std::chrono::steady_clock;
     Clock::time_point saved = Clock::now();
     const BenchmarksEnd end = run_benchmarks(session, cases, parsed.benchmark_arguments, request.run.counters.metrics,
-                                             context_of(result.environment), [&] {
+                                             context_of(result.environment), terminal_width(), [&] {
                                                  if (Clock::now() - saved < std::chrono::seconds(5)) return;
                                                  write_result(request.out, result, request.compress);
                                                  saved = Clock::now();

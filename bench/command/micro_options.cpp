@@ -309,9 +309,8 @@ ParsedMicro parse_micro(const std::vector<std::string>& arguments) {
     request.run.sampler.min_samples = 30;
     request.run.activity_runs = 3;
     request.run.activity_warm_up_s = 0;
-    // A table, as figures are to be compared; and what Google Benchmark asks for, device_s has given. Options that are
-    // typed come later and win.
-    parsed.benchmark_arguments = {"kbench micro", "", "--benchmark_counters_tabular=true", "--benchmark_time_unit=us"};
+    // What Google Benchmark asks for, device_s has given. Options that are typed come later and win.
+    parsed.benchmark_arguments = {"kbench micro", "", "--benchmark_time_unit=us"};
     std::vector<std::string> own;
     for (const std::string& argument : arguments) {
         if (!is_benchmarks(argument)) {

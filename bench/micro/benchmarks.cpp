@@ -94,15 +94,16 @@ std::vector<MicroCase> filter_cases(std::vector<MicroCase> cases, std::vector<st
 
 BenchmarksEnd run_benchmarks(MicroSession& session, std::span<const MicroCase> cases,
                              std::vector<std::string> arguments, std::span<const std::string> metrics,
-                             const std::map<std::string, std::string>& context, const std::function<void()>& finished) {
+                             const std::map<std::string, std::string>& context, std::optional<std::size_t> width,
+                             const std::function<void()>& finished) {
     RowColumns columns{micro_column_names(true, true), micro_column_names(session.counts(), session.has_clock())};
     for (std::vector<std::string>* names : {&columns.possible, &columns.expected})
         names->insert(names->end(), metrics.begin(), metrics.end());
-    const auto display = make_display_reporter(arguments, columns);
+    const auto display = make_display_reporter(arguments, columns, session.result(), width);
     BenchmarksEnd end;
     end.file = out_file(arguments);
     std::ostringstream text;
-    const auto file = make_file_reporter(arguments, columns, text);
+    const auto file = make_file_reporter(arguments, columns, session.result(), text);
     // Google Benchmark would open the file itself; it is written whole at the end.
     arguments.push_back(fmt::format("--benchmark_out={}", file ? "/dev/null" : ""));
     std::vector<char*> argv;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,11 +28,13 @@ struct BenchmarksEnd {
 };
 
 /// Runs `cases` as `arguments` (Google Benchmark's, the program's name first) say. `metrics` become further columns,
-/// `context` stands in the JSON's context; `finished` is called after each call of a benchmark. Those left when a stop
-/// was asked for (stop_signal.h), or the device was lost, are not run, and rows that say so. One that nobody computes
-/// is a row with its reason and did not fail. Throws UsageError for an argument that Google Benchmark does not know.
+/// `context` stands in the JSON's context; the console is `width` columns wide, without one as wide as its lines.
+/// `finished` is called after each call of a benchmark. Those left when a stop was asked for (stop_signal.h), or the
+/// device was lost, are not run, and rows of JSON and CSV that say so. One that nobody computes did not fail. Throws
+/// UsageError for an argument that Google Benchmark does not know.
 BenchmarksEnd run_benchmarks(MicroSession& session, std::span<const MicroCase> cases,
                              std::vector<std::string> arguments, std::span<const std::string> metrics,
-                             const std::map<std::string, std::string>& context, const std::function<void()>& finished);
+                             const std::map<std::string, std::string>& context, std::optional<std::size_t> width,
+                             const std::function<void()>& finished);
 
 }  // namespace kbench

@@ -5,19 +5,19 @@ namespace kbench {
 namespace {
 
 constexpr MicroColumn table[] = {
-    {"TFLOP/s", "10^12/s", "FLOPs of the cost model over the median time",
-     [](const MicroFigures& f) -> std::optional<double> { return f.tflop_per_s; }},
-    {"GB/s", "10^9 B/s", "unfused traffic of the cost model over the median time",
-     [](const MicroFigures& f) -> std::optional<double> { return f.gb_per_s; }},
-    {"roof%", "%", "share of the longest roof, which the label names",
-     [](const MicroFigures& f) -> std::optional<double> {
-         if (!f.roof_share) return std::nullopt;
-         return 100 * *f.roof_share;
-     }},
     {"ci%", "%", "half the width of the median's 95 % interval over the median",
      [](const MicroFigures& f) -> std::optional<double> {
          if (!f.relative_ci) return std::nullopt;
          return 100 * *f.relative_ci;
+     }},
+    {"GB/s", "10^9 B/s", "unfused traffic of the cost model over the median time",
+     [](const MicroFigures& f) -> std::optional<double> { return f.gb_per_s; }},
+    {"TFLOP/s", "10^12/s", "FLOPs of the cost model over the median time; the console says GFLOP/s below 1",
+     [](const MicroFigures& f) -> std::optional<double> { return f.tflop_per_s; }},
+    {"roof%", "%", "share of the longest roof, which the label names",
+     [](const MicroFigures& f) -> std::optional<double> {
+         if (!f.roof_share) return std::nullopt;
+         return 100 * *f.roof_share;
      }},
     {"MHz", "10^6/s",
      "clock of a GPU's SMs or the CPU's cores while timing, mean of the samples: below the maximum where power or temperature limit it",

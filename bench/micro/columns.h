@@ -1,4 +1,5 @@
-// The columns that `kbench micro` adds to Google Benchmark's: one table for console, CSV, JSON and docs/micro.md.
+// The columns that `kbench micro` adds to Google Benchmark's: one table for console, CSV, JSON and docs/micro.md, in
+// the console's order.
 #pragma once
 
 #include <optional>

@@ -2,11 +2,11 @@
 #include "bench/micro/reporters.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <iostream>
 #include <sstream>
 
+#include "bench/micro/console.h"
 #include "models/base/values.h"
 
 namespace kbench {
@@ -21,34 +21,32 @@ std::string value_of(const std::vector<std::string>& arguments, std::string_view
     return value;
 }
 
-bool is_true(const std::string& value) { return value == "true" || value == "yes" || value == "on" || value == "1"; }
-
 ReporterKind kind_of(std::string_view option, const std::string& format) {
     const std::string chosen = word(option, format, {"console", "json", "csv"});
     return chosen == "console" ? ReporterKind::console : chosen == "json" ? ReporterKind::json : ReporterKind::csv;
 }
 
-std::unique_ptr<benchmark::BenchmarkReporter> make(ReporterKind kind, int console_options) {
+std::unique_ptr<benchmark::BenchmarkReporter> make(ReporterKind kind, const RowColumns& columns, const Result& result,
+                                                   std::optional<std::size_t> width, std::ostream* own) {
     switch (kind) {
-        case ReporterKind::console:
-            return std::make_unique<benchmark::ConsoleReporter>(
-                static_cast<benchmark::ConsoleReporter::OutputOptions>(console_options));
-        case ReporterKind::json: return std::make_unique<benchmark::JSONReporter>();
+        case ReporterKind::console: return std::make_unique<MicroConsole>(result, columns.expected, width, own);
+        case ReporterKind::json:
+            return std::make_unique<RowReporter>(std::make_unique<benchmark::JSONReporter>(),
+                                                 std::span<const std::string>(), own);
         case ReporterKind::csv: break;
     }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-    return std::make_unique<benchmark::CSVReporter>();
+    return std::make_unique<RowReporter>(std::make_unique<benchmark::CSVReporter>(), columns.possible, own);
 #pragma GCC diagnostic pop
 }
 
 }  // namespace
 
-RowReporter::RowReporter(std::unique_ptr<benchmark::BenchmarkReporter> inner, ReporterKind kind,
-                         const RowColumns& columns, std::ostream* own)
-    : inner_(std::move(inner)), kind_(kind), own_(own) {
-    for (const std::string& column : kind == ReporterKind::csv ? columns.possible : columns.expected)
-        columns_[column] = 0;
+RowReporter::RowReporter(std::unique_ptr<benchmark::BenchmarkReporter> inner, std::span<const std::string> columns,
+                         std::ostream* own)
+    : inner_(std::move(inner)), own_(own) {
+    for (const std::string& column : columns) columns_[column] = 0;
 }
 
 bool RowReporter::ReportContext(const Context& context) {
@@ -67,32 +65,26 @@ void RowReporter::ReportRuns(const std::vector<Run>& rows) {
     std::vector<Run> clean = rows;
     for (Run& row : clean) {
         row.run_name.time_type.clear();
-        if (!row.counters.empty())
-            columns_ = row.counters;
-        else if (kind_ != ReporterKind::json)
-            row.counters = columns_;
+        if (row.counters.empty()) row.counters = columns_;
     }
     inner_->ReportRuns(clean);
 }
 
 std::unique_ptr<benchmark::BenchmarkReporter> make_display_reporter(const std::vector<std::string>& arguments,
-                                                                    const RowColumns& columns) {
+                                                                    const RowColumns& columns, const Result& result,
+                                                                    std::optional<std::size_t> width) {
     const ReporterKind kind = kind_of("--benchmark_format", value_of(arguments, "benchmark_format", "console"));
-    const std::string color = value_of(arguments, "benchmark_color", "auto");
-    int options = benchmark::ConsoleReporter::OO_None;
-    if (color == "auto" ? isatty(STDOUT_FILENO) == 1 : is_true(color)) options |= benchmark::ConsoleReporter::OO_Color;
-    if (is_true(value_of(arguments, "benchmark_counters_tabular", "false")))
-        options |= benchmark::ConsoleReporter::OO_Tabular;
-    return std::make_unique<RowReporter>(make(kind, options), kind, columns);
+    return make(kind, columns, result, width, nullptr);
 }
 
 std::string out_file(const std::vector<std::string>& arguments) { return value_of(arguments, "benchmark_out", ""); }
 
 std::unique_ptr<benchmark::BenchmarkReporter> make_file_reporter(const std::vector<std::string>& arguments,
-                                                                 const RowColumns& columns, std::ostream& text) {
+                                                                 const RowColumns& columns, const Result& result,
+                                                                 std::ostream& text) {
     if (out_file(arguments).empty()) return nullptr;
     const ReporterKind kind = kind_of("--benchmark_out_format", value_of(arguments, "benchmark_out_format", "json"));
-    return std::make_unique<RowReporter>(make(kind, benchmark::ConsoleReporter::OO_None), kind, columns, &text);
+    return make(kind, columns, result, std::nullopt, &text);
 }
 
 }  // namespace kbench

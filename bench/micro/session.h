@@ -78,6 +78,7 @@ class MicroSession {
     /// run, seconds.
     double sample(std::size_t runs);
     const Point& point() const { return result_.points[*current_point_]; }
+    const Result& result() const { return result_; }
 
   private:
     /// The current benchmark's plan, and what it is made of: each needs those before it.

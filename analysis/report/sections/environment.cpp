@@ -94,10 +94,16 @@ Section environment_section(const Environment& environment) {
     return {"Environment", {std::move(facts)}};
 }
 
-Section device_section(const SectionContext& context) {
-    const Environment& environment = context.result().environment;
+std::string device_text(const Environment& environment, bool is_gpu) {
     const HostInfo& host = environment.host;
     const std::string kbench = "kbench " + environment.kbench_version;
+    if (is_gpu) return listed({device_name(*environment.gpu), "driver " + environment.gpu->driver, kbench});
+    return listed({host.cpu, cores_text(host), threads_text(host),
+                   host.cpu_quota ? "quota of " + cpus_text(*host.cpu_quota) : "", kbench});
+}
+
+Section device_section(const SectionContext& context) {
+    const Environment& environment = context.result().environment;
     const auto has = [&](std::string_view backend) {
         return std::ranges::any_of(context.result().points, [&](const Point& point) {
             return point.backend() == backend && point.status == PointStatus::done;
@@ -105,11 +111,8 @@ Section device_section(const SectionContext& context) {
     };
     const bool has_gpu = environment.gpu && has("cuda");
     Section section{""};
-    if (has_gpu)
-        section.add(Paragraph{listed({device_name(*environment.gpu), "driver " + environment.gpu->driver, kbench})});
-    if (!has_gpu || has("cpu"))
-        section.add(Paragraph{listed({host.cpu, cores_text(host), threads_text(host),
-                                      host.cpu_quota ? "quota of " + cpus_text(*host.cpu_quota) : "", kbench})});
+    if (has_gpu) section.add(Paragraph{device_text(environment, true)});
+    if (!has_gpu || has("cpu")) section.add(Paragraph{device_text(environment, false)});
     return section;
 }
 

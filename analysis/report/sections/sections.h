@@ -60,6 +60,8 @@ std::string report_title(const Result& result);
 
 Section ceilings_section(const CeilingRun& run);
 Section environment_section(const Environment& environment);
+/// The GPU and its driver, or the CPU, its cores and threads; and kbench's version.
+std::string device_text(const Environment& environment, bool is_gpu);
 Section time_breakdown_section(const TimeBreakdown& breakdown, Depth depth);
 /// The backward of a point against the forward in it or, in a sweep over directions, of the point that is equal
 /// otherwise; empty of a forward alone.
