@@ -137,12 +137,16 @@ std::vector<CounterTrack> forward_counters(const Explanation& explanation, const
             const std::optional<double> per_s = dram_bytes_per_s(step);
             return per_s ? std::optional(*per_s * 1e-9) : std::nullopt;
         })};
-    for (const std::string& metric : requested_metrics(point.counters))
+    constexpr auto most_drawn = 6;  // a page of a viewer; steps have the others among their arguments
+    const auto is_drawn = [](const CounterTrack& track) { return !track.samples.empty(); };
+    for (const std::string& metric : requested_metrics(point.counters)) {
         tracks.push_back(counted_track(point, timeline, metric, metric));
+        if (std::ranges::count_if(tracks, is_drawn) == most_drawn) break;
+    }
     return tracks;
 }
 
-std::vector<CounterTrack> condition_counters(const Conditions& conditions) {
+std::vector<CounterTrack> condition_counters(const Conditions& conditions, bool all) {
     struct Row {
         const char* name;
         std::optional<double> ConditionReading::*reading;
@@ -154,13 +158,16 @@ std::vector<CounterTrack> condition_counters(const Conditions& conditions) {
         {"power W", &ConditionReading::power_w, &Conditions::power_w},
         {"temperature C", &ConditionReading::temperature_c, &Conditions::temperature_c},
     };
+    const std::size_t every = all ? 1 : conditions.readings.size() / 100 + 1;
     std::vector<CounterTrack> tracks;
     for (const Row& row : rows) {
         CounterTrack track;
         track.name = row.name;
-        for (const ConditionReading& reading : conditions.readings)
+        for (std::size_t i = 0; i < conditions.readings.size(); i += every) {
+            const ConditionReading& reading = conditions.readings[i];
             if (reading.*row.reading)
                 track.samples.push_back({nanoseconds(reading.at_s * 1e6), *(reading.*row.reading)});
+        }
         const std::string& reason = (conditions.*row.mean).reason;
         if (track.samples.empty())
             track.unavailable = (conditions.*row.mean).value ? "the result holds the mean alone" : reason;

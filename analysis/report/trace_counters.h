@@ -22,11 +22,11 @@ struct CounterTrack {
 };
 
 /// Over the forward, one sample a step or kernel and 0 at its end: Memory % and Compute % (speed-of-light metrics, or
-/// else derived: counted DRAM bytes and the cost model's FLOPs over their roofs), both occupancies, DRAM GB/s and the
-/// metrics that --metrics named; of a set, whose members a result does not list, everything that was counted.
+/// else derived: counted DRAM bytes and the cost model's FLOPs over their roofs), both occupancies, DRAM GB/s and,
+/// up to six tracks, the metrics that --metrics named; of a set, whose members a result does not list, all of it.
 std::vector<CounterTrack> forward_counters(const Explanation& explanation, const Timeline& timeline);
 
-/// Clocks, power and temperature from the start of the timing run.
-std::vector<CounterTrack> condition_counters(const Conditions& conditions);
+/// Clocks, power and temperature from the start of the timing run: `all` readings, or about a hundred of them.
+std::vector<CounterTrack> condition_counters(const Conditions& conditions, bool all);
 
 }  // namespace kbench

@@ -1,7 +1,10 @@
 // Chrome's trace events are written one a line, their times in microseconds.
 #include "analysis/report/trace_events.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -29,6 +32,14 @@ Json event_of(std::string_view phase, int process, int track, std::string_view n
 Nanoseconds nanoseconds(double us) {
     constexpr double most = 1e12;  // eleven days: thousands of them fit into the type
     return std::isfinite(us) && std::abs(us) < most ? std::llround(us * 1000) : 0;
+}
+
+Json brief(double value) {
+    if (!std::isfinite(value)) return nullptr;
+    const double rounded = std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
+    constexpr double most = 1e15;  // a whole number is written without ".0"
+    if (std::abs(rounded) < most && rounded == std::round(rounded)) return static_cast<std::int64_t>(rounded);
+    return rounded;
 }
 
 /// Names a process or a track and says where it stands among its like.
@@ -59,10 +70,10 @@ void TraceEvents::slice(int process, int track, std::string_view name, Nanosecon
     events_.push_back(line_of(event));
 }
 
-void TraceEvents::counter(int process, std::string_view name, Nanoseconds at, double value) {
+void TraceEvents::counters(int process, std::string_view name, Nanoseconds at, Json values) {
     Json event = event_of("C", process, 0, name);
     event["ts"] = microseconds(at);
-    event["args"]["value"] = value;
+    event["args"] = std::move(values);
     events_.push_back(line_of(event));
 }
 

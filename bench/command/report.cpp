@@ -28,15 +28,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether `text`, a report of any version, is of the run that `environment` tells of: its start and its command line
-/// stand in each, escaped in that format's way.
-bool is_report_of(const std::string& text, const Environment& environment) {
-    using Json = nlohmann::ordered_json;
+std::string json_text(const nlohmann::ordered_json& json) {
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+/// Whether `report`, of any version, is of the run that `environment` tells of: its start and its command line stand in
+/// each, escaped in that format's way.
+bool is_report_of(const std::string& report, const Environment& environment) {
+    const nlohmann::ordered_json page = page_document(report);
+    const std::string text = page.is_object() ? json_text(page) : report;
     const auto has = [&](const std::string& part) { return !part.empty() && text.find(part) != std::string::npos; };
-    const Json command(environment.command_line);
     return has(environment.started_at) &&
-           (has(script_json(command)) || has(command.dump(-1, ' ', false, Json::error_handler_t::replace)) ||
-            has(markdown_text(environment.command_line)));
+           (has(json_text(environment.command_line)) || has(markdown_text(environment.command_line)));
 }
 
 /// The machine that `--what-if` names: a result is a directory, or a file that says so itself.

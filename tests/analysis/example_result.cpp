@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -402,6 +403,38 @@ Result profiled_result() {
         {"fp16_tensor", Quantity::measured(940), 930, 950, 1800, {989.5, Origin::estimated, "datasheet"}},
         {"fp32_plain", Quantity::measured(66.1), 66, 66.2, 1980, {66.9, Origin::estimated, "datasheet"}},
         {"graph_node", Quantity::measured(1.2), 1.19, 1.21, 0, Quantity::unavailable("not stated")}};
+    return result;
+}
+
+Result long_result() {
+    Result result = profiled_result();
+    result.points.clear();
+    std::mt19937 random(1);
+    const auto varied = [&](double value) {
+        return value * (0.9 + 0.2 * static_cast<double>(random()) / 4294967296.0);
+    };
+    for (int batch = 1; batch <= 18; ++batch) {
+        const Machine h200{"cublaslt",   "flash_wgmma_64", 17.9 * batch, 17.6 * batch, 9.0 * batch,
+                           25.1 * batch, 21.2 * batch,     3.6 * batch,  175.0 * batch};
+        Point& point = result.points.emplace_back(gpu_point(batch, h200, 3.68 * batch));
+        add_profile(point);
+        for (StepResult& step : point.steps) {
+            step.time_us->median = step.kernels[0].time_us = varied(step.time_us->median);
+            step.kernels[0].gap_us = varied(0.05);
+            for (const char* bytes : {"dram_read_bytes", "dram_write_bytes", "l1_bytes", "l2_bytes", "shared_bytes"})
+                step.counters[bytes] = std::round(varied(step.cost.bytes()));
+            for (const char* share : {"achieved_occupancy", "memory_throughput", "sm_throughput", "l2_hit_rate", "ipc"})
+                step.counters[share] = varied(1);
+            for (const char* other : {"sm_cycles_active", "sm_cycles_elapsed", "smsp_active", "time"})
+                step.counters[other] = varied(1e4);
+            for (int i = 0; i < 10; ++i) step.counters[fmt::format("pipe_{}", i)] = varied(50);
+        }
+        for (const auto& [name, value] : point.steps[0].counters)
+            point.counters.metrics.push_back({name, "", "", Origin::measured, ""});
+        point.conditions.readings.clear();
+        for (int i = 0; i < 200; ++i)
+            point.conditions.readings.push_back({0.02 * i, std::round(varied(1700)), 3201, varied(600), 41 + i / 20});
+    }
     return result;
 }
 

@@ -30,4 +30,7 @@ void add_profile(Point& point);
 Result short_result();
 /// The short result with what profiling adds.
 Result profiled_result();
+/// Eighteen points at as many batches, whole, with 24 counters a step and 200 readings of the conditions. No time and
+/// no count is the same twice, as where they are measured.
+Result long_result();
 }  // namespace kbench::example

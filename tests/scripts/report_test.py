@@ -6,6 +6,7 @@ report_test.py KBENCH FOLDER; skips (77) without selenium, Chromium or its drive
 
 import base64
 import csv
+import gzip
 import http.server
 import itertools
 import json
@@ -170,7 +171,11 @@ class Browser(webdriver.Chrome):
     def open(self, page: pathlib.Path, width: int = 1280, theme: str = "light", height: int = 900) -> None:
         self.resize(width, height)
         self.prefer(theme)
-        self.get(page.as_uri())
+        self.load(page.as_uri())
+
+    def load(self, address: str) -> None:
+        self.get(address)
+        self.wait("document.querySelector('main').dataset.state === 'drawn'")
 
     def prefer(self, theme: str) -> None:
         self.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
@@ -467,7 +472,7 @@ class Report(unittest.TestCase):
         self.browser.get("about:blank")
         self.browser.resize(1280)
         self.browser.prefer("light")
-        self.browser.get(f"{self.page.as_uri()}#{fragment}")
+        self.browser.load(f"{self.page.as_uri()}#{fragment}")
         return self.browser
 
     def test_point_step_and_theme_are_in_the_address_and_come_back_from_it(self) -> None:
@@ -653,10 +658,10 @@ class Report(unittest.TestCase):
         page = self.page.read_text()
         begin = page.index(">", page.index('id="data"')) + 1
         end = page.index("</script>", begin)
-        document = json.loads(page[begin:end])
+        document = json.loads(gzip.decompress(base64.b64decode(page[begin:end])))
         change(document)
         target = pathlib.Path(self.scratch.name) / name
-        target.write_text(page[:begin] + json.dumps(document).replace("<", "\\u003c") + page[end:])
+        target.write_text(page[:begin] + base64.b64encode(gzip.compress(json.dumps(document).encode())).decode() + page[end:])
         return target
 
     def test_a_section_that_the_page_has_never_seen_is_drawn(self) -> None:

@@ -4,6 +4,7 @@ computed again here, from samples, steps and ceilings alone; a study that is sto
 study_test.py KBENCH
 """
 
+import base64
 import gzip
 import json
 import math
@@ -39,7 +40,7 @@ def read(folder: pathlib.Path) -> dict:
 def drawn(folder: pathlib.Path) -> dict:
     """The sections of report.html, and its sentences with their figures, from the table that has them."""
     page = (folder / "report.html").read_text()
-    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S).group(1))
+    data = json.loads(gzip.decompress(base64.b64decode(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))))
     table = next(section for section in data["sections"] if section["id"] == "figures-of-the-sentences-above")["blocks"][0]
     headers = [column["header"] for column in table["columns"]]
     findings = []

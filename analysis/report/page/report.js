@@ -1,7 +1,13 @@
 // The page: sections of the document, choices among alternatives, navigation, theme, width and paper.
 
-const report = JSON.parse(document.getElementById('data').textContent);
+let report; // the document
 const main = document.querySelector('main');
+
+/** The page holds it by gzip in base64. */
+function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
+}
 
 // What the page can draw: a kind of block or of chart is a function here.
 const charts = { bars: (block) => barChart(block, false), stacked: (block) => barChart(block, true), curve, roofline, heat, timeline };
@@ -104,11 +110,16 @@ restorers.theme = (theme) => {
 };
 document.getElementById('theme').addEventListener('click', () => restorers.theme(isDark() ? 'light' : 'dark'));
 
-main.append(...report.sections.map((section) => drawSection(section, 2, '', new Selection(), 'top')));
-drawNavigation();
-setTheme(systemTheme());
-restoreFromAddress();
-addEventListener('hashchange', restoreFromAddress); // a link of the page, whose address lacks the rest, or another address
+async function drawReport() {
+  report = await unpacked(document.getElementById('data').textContent);
+  main.append(...report.sections.map((section) => drawSection(section, 2, '', new Selection(), 'top')));
+  drawNavigation();
+  setTheme(systemTheme());
+  restoreFromAddress();
+  addEventListener('hashchange', restoreFromAddress); // a link of the page, whose address lacks the rest, or another address
+  main.dataset.state = 'drawn';
+}
+drawReport().catch((error) => main.append(h('p', { class: 'warning' }, `This report cannot be drawn: ${error.message}. It needs a browser of 2023 or later.`)));
 
 let width = document.documentElement.clientWidth, waiting = 0;
 addEventListener('resize', () => {

@@ -1,10 +1,13 @@
 // A page is assembled from its template.
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <utility>
 
 #include "analysis/report/render/render.h"
+#include "models/base/base64.h"
+#include "models/base/gzip.h"
 
 // The bounds of what cmake/embed_report.cmake embeds.
 extern "C" {
@@ -51,23 +54,23 @@ std::string escape_html(std::string_view text) {
     return escaped;
 }
 
-std::string script_json(const nlohmann::ordered_json& data) {
-    // Outside strings JSON has none of these characters. Bytes that are not UTF-8 become U+FFFD. All that is not ASCII
-    // is escaped by the library, U+2028 and U+2029 too.
-    const std::string json = data.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
-    std::string escaped;
-    escaped.reserve(json.size());
-    for (const char c : json) switch (c) {
-            case '<': escaped += "\\u003c"; break;
-            case '>': escaped += "\\u003e"; break;
-            case '&': escaped += "\\u0026"; break;
-            default: escaped += c;
-        }
-    return escaped;
+std::string packed(const nlohmann::ordered_json& document) {
+    return base64(gzip(document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
+}
+
+nlohmann::ordered_json page_document(std::string_view page) {
+    constexpr std::string_view begin = "id=\"data\">", end = "</script>";
+    const std::size_t found = page.find(begin), from = found + begin.size();
+    if (found == std::string_view::npos) return nullptr;
+    const std::string_view data = page.substr(from, page.find(end, from) - from);
+    const std::optional<std::string> bytes = from_base64(data);
+    const bool is_packed = bytes && is_gzip(*bytes);
+    const std::string text = is_packed ? gunzip(*bytes, "report.html") : std::string(data);
+    return nlohmann::ordered_json::parse(text, nullptr, false);
 }
 
 std::string render_html(const Document& document) {
-    const std::string title = escape_html(document.title), data = script_json(document_json(document));
+    const std::string title = escape_html(document.title), data = packed(document_json(document));
     const std::pair<std::string_view, std::string_view> parts[] = {
         {"title", title},
         {"data", data},

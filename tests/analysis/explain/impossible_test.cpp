@@ -9,9 +9,11 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "analysis/compare/compare.h"
 #include "analysis/explain/explain.h"
+#include "analysis/report/render/render.h"
 #include "analysis/report/writers.h"
 #include "analysis/result/result_json.h"
 #include "tests/analysis/explain/known_points.h"
@@ -60,7 +62,8 @@ TEST_P(Impossible, IsSaidFirstAndNothingIsConcluded) {
     for (const Verdict& step : explanation.verdicts.steps) EXPECT_EQ(step.bound, Bound::not_identifiable);
     for (const Hypothesis& hypothesis : explanation.verdicts.model.hypotheses)
         EXPECT_EQ(hypothesis.finding, Finding::not_identifiable);
-    for (const std::string& text : {write_terminal(explained, 200), write_markdown(explained), write_html(explained)}) {
+    for (const std::string& text :
+         {write_terminal(explained, 200), write_markdown(explained), page_document(write_html(explained)).dump()}) {
         EXPECT_THAT(text, HasSubstr("impossible: "));
         EXPECT_THAT(text, Not(HasSubstr("It is compute-bound")));
         EXPECT_THAT(text, Not(HasSubstr("is not the bottleneck")));

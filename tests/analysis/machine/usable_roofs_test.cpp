@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "analysis/explain/roof_breach.h"
 #include "analysis/machine/ceilings.h"
 #include "analysis/machine/machine.h"
+#include "analysis/report/render/render.h"
 #include "analysis/report/writers.h"
 #include "analysis/result/result_json.h"
 #include "tests/analysis/explain/known_points.h"
@@ -82,7 +84,8 @@ TEST(UsableRoofs, ACorrectRunOnTensorCoresThatNoProbeReachesIsNotImpossible) {
     EXPECT_THAT(explanation.answer[1], HasSubstr("the units of steps with 80 % of it have no roof: tensor cores of"));
     EXPECT_NEAR(explanation.breakdown.end_to_end_us, 500, 1e-6);
     EXPECT_TRUE(explanation.breakdown.roofs_unavailable.empty());
-    for (const std::string& text : {write_terminal(explained, 400), write_markdown(explained), write_html(explained)}) {
+    for (const std::string& text :
+         {write_terminal(explained, 400), write_markdown(explained), page_document(write_html(explained)).dump()}) {
         EXPECT_THAT(text, Not(HasSubstr("impossible: ")));
         EXPECT_THAT(text, HasSubstr("tcgen05"));
     }

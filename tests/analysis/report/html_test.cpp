@@ -27,14 +27,6 @@ Result example_with_counters() {
     return result;
 }
 
-Json data_of(const std::string& page) {
-    const std::string begin = R"(<script type="application/json" id="data">)";
-    const std::size_t at = page.find(begin);
-    EXPECT_NE(at, std::string::npos);
-    const std::size_t from = at + begin.size();
-    return Json::parse(page.substr(from, page.find("</script>", from) - from));
-}
-
 std::size_t count(const std::string& text, std::string_view what) {
     std::size_t n = 0;
     for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
@@ -71,12 +63,12 @@ std::string cell(const Json& table, std::size_t row, const std::string& header) 
 /// The page of the first point alone.
 Json first_point(Result result) {
     result.points.resize(1);
-    return data_of(write_html(result));
+    return page_document(write_html(result));
 }
 
 TEST(Html, ChoosesAmongThePointsOfASweep) {
     const Result result = example_with_counters();
-    const Json data = data_of(write_html(result));
+    const Json data = page_document(write_html(result));
     const auto found = std::ranges::find_if(
         data["sections"], [](const Json& section) { return section.value("choice", "") == "Point of the sweep"; });
     ASSERT_NE(found, data["sections"].end());
@@ -118,7 +110,7 @@ TEST(Html, PartsOfTheExplanationFindTheirSteps) {
     double sum_ms = 0;
     const Json bars = chart(section(data, "time-breakdown"), "stacked");
     for (const Json& line : bars["series"]) sum_ms += line["values"][0].get<double>();
-    EXPECT_NEAR(sum_ms, explanation.breakdown.end_to_end_us * 1e-3, 1e-5);
+    EXPECT_NEAR(sum_ms, explanation.breakdown.end_to_end_us * 1e-3, 1e-4);
 }
 
 TEST(Html, MarksNameTheirStepByItsPlaceWhateverItsNumber) {
@@ -163,22 +155,32 @@ TEST(Html, NothingInAResultLeavesItsBlock) {
     EXPECT_EQ(count(page, "</script"), count(quiet, "</script")) << "no element ends early";
     EXPECT_EQ(count(page, "<script"), count(quiet, "<script"));
     EXPECT_TRUE(has(page, "<title>&lt;/script&gt;&lt;img src=x"));
-    const Json data = data_of(page);
+    const Json data = page_document(page);
     EXPECT_EQ(section(data, "warnings")["blocks"][0]["items"][0], text) << "as text it is whole";
     EXPECT_EQ(cell(section(data, "steps")["blocks"][0], 0, "provider"), text);
 }
 
-TEST(Html, JsonForAScriptHasNoCharacterThatHtmlOrOldJavaScriptReads) {
-    const std::string json = script_json({{"name", std::string(hostile) + "\u2029é"}});
-    EXPECT_EQ(json.find_first_of("<>&"), std::string::npos) << json;
-    EXPECT_THAT(json, testing::Each(testing::Lt('\x7f'))) << json;
-    EXPECT_EQ(Json::parse(json)["name"], std::string(hostile) + "\u2029é");
+TEST(Html, AnyTextComesBackFromAPage) {
+    const Json document{{"name", std::string(hostile) + "\u2029é"}};
+    const std::string data = packed(document);
+    EXPECT_EQ(data.find_first_of("<>&\"'"), std::string::npos) << data;
+    EXPECT_EQ(page_document("<script id=\"data\">" + data + "</script>"), document);
+    EXPECT_EQ(page_document("<script id=\"data\">{\"name\": 1}</script>"), (Json{{"name", 1}})) << "older versions";
+    EXPECT_TRUE(page_document("<p>another page</p>").is_null());
+    EXPECT_TRUE(page_document("<script id=\"data\">alert(1)</script>").is_discarded());
 }
 
 TEST(Html, BytesThatAreNotUtf8AreReplaced) {
     Result result = example_with_counters();
     result.points[0].steps[0].layer = "h.\xff\xfe";
     EXPECT_EQ(cell(section(first_point(result), "steps")["blocks"][0], 0, "layer"), "h.\uFFFD\uFFFD");
+}
+
+TEST(Html, ALongSweepIsSmall) {
+    const std::string page = write_html(example::long_result());
+    const std::size_t plotly = page.find("plotly.js v"), after = page.find("</script>", plotly);
+    ASSERT_LT(plotly, after);
+    EXPECT_LE(page.size() - (after - plotly), 3'000'000u) << "18 points, without plotly.js";
 }
 
 TEST(Html, LoadsNothing) {
@@ -194,9 +196,9 @@ TEST(Html, ShowsNoIntervalOfTooFewSamples) {
     Result result = example::profiled_result();
     result.points.resize(1);
     result.points[0].end_to_end->latency = example::timing(40, 9);
-    EXPECT_EQ(count(write_html(result), "too few for an interval"), 1u);
+    EXPECT_EQ(count(first_point(result).dump(), "too few for an interval"), 1u);
     result.points[0].end_to_end->latency = example::timing(40, 12);
-    EXPECT_EQ(count(write_html(result), "too few for an interval"), 0u);
+    EXPECT_EQ(count(first_point(result).dump(), "too few for an interval"), 0u);
 }
 
 TEST(Html, WhatIsMissingHasItsReason) {
@@ -215,7 +217,7 @@ TEST(Html, WhatIsMissingHasItsReason) {
 }
 
 TEST(Html, AResultWithoutPointsIsAPageToo) {
-    EXPECT_FALSE(section(data_of(write_html(Result{})), "environment").is_null());
+    EXPECT_FALSE(section(page_document(write_html(Result{})), "environment").is_null());
 }
 
 TEST(Html, NumbersThatAreNotFiniteAreNull) {
@@ -223,7 +225,7 @@ TEST(Html, NumbersThatAreNotFiniteAreNull) {
     result.points.resize(1);
     std::vector<Explanation> explanations{explain(result, result.points[0])};
     explanations[0].attribution.roles.at(0).dram_ms = std::numeric_limits<double>::quiet_NaN();
-    const Json data = data_of(write_html({result, explanations}));
+    const Json data = page_document(write_html({result, explanations}));
     EXPECT_TRUE(section(data, "which-bytes-cost-which-milliseconds")["blocks"][2]["series"][0]["values"][0].is_null());
 }
 
@@ -255,7 +257,7 @@ TEST(SectionTable, ARowIsShownByEveryRenderer) {
     const Json found = section(document_json(report_of(explained, kinds)), "the-answer-to-everything");
     EXPECT_EQ(found["blocks"][0]["text"], told);
     EXPECT_EQ(chart(found, "bars")["series"][0]["values"][0], 42);
-    EXPECT_TRUE(has(render_html(report_of(explained, kinds)), "the-answer-to-everything"));
+    EXPECT_EQ(section(page_document(render_html(report_of(explained, kinds))), "the-answer-to-everything"), found);
 }
 
 TEST(SectionTable, EveryRowHasANameThatItIsFoundBy) {

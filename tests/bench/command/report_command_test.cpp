@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "analysis/report/render/render.h"
 #include "bench/command/command.h"
 #include "bench/command/report_options.h"
 #include "tests/bench/refusal.h"
@@ -89,7 +91,7 @@ TEST_F(ReportCommand, RefusesWhatIsNoResultInOneLine) {
 
 TEST_F(ReportCommand, DrawsResultsOfOlderSchemas) {
     report({(source / "results/h200-2026-11-21/fp16").string(), "--out", directory_.write("old/x", "").parent_path()});
-    EXPECT_THAT(content(directory_ / "old/report.html"), HasSubstr("h.35.mlp.c_fc"));
+    EXPECT_THAT(page_document(content(directory_ / "old/report.html")).dump(), HasSubstr("h.35.mlp.c_fc"));
 }
 
 TEST_F(ReportCommand, RefusesWhatItCannotDo) {
