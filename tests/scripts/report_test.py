@@ -406,6 +406,21 @@ class Report(unittest.TestCase):
         roofline.press("Groups", "gemm")
         self.assertEqual(roofline.js("part.querySelector('.chart').layout.xaxis.range"), axes["x"], "a filter leaves them")
 
+    def test_marks_far_beyond_the_ridge_points_do_not_stretch_the_axis(self) -> None:
+        def move(document: dict) -> None:
+            for point in next(section for section in document["sections"] if section.get("choice") == "Point of the sweep")["sections"]:
+                for section in point["sections"]:
+                    for block in section["blocks"]:
+                        if block.get("chart") == "roofline":
+                            shown = [i for i, shape in enumerate(block["marks"]["shape"]) if shape not in block["off"]]
+                            block["marks"]["x"][shown[0]] = 1e6
+
+        roofline = self.open(self.changed(move, "far-mark.html")).section("Roofline")
+        self.assertLess(roofline.js("part.querySelector('.chart').layout.xaxis.range")[1], 4, "the last ridge point is at 227")
+        self.assertRegex(roofline.find(".controls > [role=status]").text, r"^1 of \d+ marks lie further right than the axis")
+        roofline.select("Marks").select_by_visible_text("ops")
+        self.assertEqual(roofline.find(".controls > [role=status]").text, "")
+
     def test_a_mark_selects_its_row_and_its_bar_and_a_row_its_mark(self) -> None:
         b = self.open()
         roofline, steps, timeline = (b.section(title) for title in ("Roofline", "Steps", "Timeline"))

@@ -9,12 +9,16 @@ function withPrefix(value, unit, digits = 3) {
 }
 const roofText = (roof) => `${roof.name} ${withPrefix(roof.per_s, roof.is_bandwidth ? 'B/s' : 'FLOP/s')}`;
 
-/** Ends of the axes: those of the marks that are drawn, up to the highest roof, with room for a mark and its label. */
+/** Ends of the axes: those of the marks that are drawn, up to the highest roof, with room for a mark and its label. The
+ * axis of intensity ends a decade beyond the last ridge point: a GEMM's few bytes at L1 would stretch it to 1e6 FLOP/byte,
+ * where nothing is to be read. `beyond`: marks further right, which a reader who zooms out sees. */
 function rooflineRange(roofs, x, y) {
   const peak = Math.max(...roofs.filter((roof) => !roof.is_bandwidth).map((roof) => roof.per_s), ...y);
-  const [left, right] = x.length ? [Math.min(...x), Math.max(...x)] : [1, 1000], low = y.length ? Math.min(...y) : peak / 1000;
+  const ridges = roofs.filter((roof) => roof.is_bandwidth).map((roof) => peak / roof.per_s), most = 10 * Math.max(...ridges);
+  const near = ridges.length ? [...x.keys()].filter((i) => x[i] <= most) : [...x.keys()], ends = [...near.map((i) => x[i]), ...ridges];
+  const [left, right] = ends.length ? [Math.min(...ends), Math.max(...ends)] : [1, 1000], low = near.length ? Math.min(...near.map((i) => y[i])) : peak / 1000;
   const room = Math.max(1.5, (right / left) ** 0.06);
-  return { x: [left / room, right * room], y: [low / Math.max(1.8, (peak / low) ** 0.08), peak * Math.max(1.8, (peak / low) ** 0.12)] };
+  return { x: [left / room, right * room], y: [low / Math.max(1.8, (peak / low) ** 0.08), peak * Math.max(1.8, (peak / low) ** 0.12)], beyond: x.length - near.length };
 }
 
 function roofTraces(roofs, range, height, width) {
@@ -108,11 +112,13 @@ function roofline(block, selection) {
   const state = { groups: new Set(groups.keys()), shapes: new Set([...shapes.keys()].filter((i) => !(block.off || []).includes(i))), layer: null, view: 0 };
   const passes = (i) => (marks.group[i] === null || state.groups.has(marks.group[i])) && (state.layer === null || marks.layer[i] === null || marks.layer[i] === state.layer);
   const isInView = (i) => state.shapes.has(marks.shape[i]) && (!block.view || block.view[i] === state.view);
+  const note = h('span', { role: 'status' });
   const make = (element) => {
     const height = isNarrow() ? 380 : 520, margin = { l: 62, r: 10, t: isNarrow() ? 10 : 30, b: 48 };
     const inView = [...marks.x.keys()].filter(isInView), shown = inView.filter(passes); // the filters leave the axes as they are
     const range = rooflineRange(block.roofs, inView.map((i) => marks.x[i]), inView.map((i) => marks.y[i])), tall = height - margin.t - margin.b, wide = element.clientWidth - margin.l - margin.r;
     const part = (value, [from, to]) => Math.log(value / from) / Math.log(to / from), at = (x, y) => [wide * part(x, range.x), tall * (1 - part(y, range.y))];
+    note.textContent = range.beyond ? `${range.beyond} of ${inView.length} marks lie further right than the axis, where no roof of memory is near` : '';
     const { traces, annotations } = roofTraces(block.roofs, range, tall, wide);
     const names = markLabels(marks, shown, at, annotations.flatMap((label) => boxesOf(label, at)), traces.map(({ x, y }) => x.map((value, i) => at(value, y[i]))), wide, tall);
     return { traces: [...traces, ...markTraces(block, shown, selection)], layout: baseLayout({ height, margin, annotations: [...annotations, ...names], uirevision: state.view,
@@ -123,7 +129,7 @@ function roofline(block, selection) {
     views.length > 1 ? selectOf('Marks', views, (i) => { state.view = i; redraw(); }) : null,
     shapes.length > 1 ? switches('Shapes', shapes.map((name, i) => shapeSigns[i % shapeSigns.length] + name), state.shapes, redraw) : null,
     groups.length > 1 ? switches('Groups', groups.map((name, i) => [swatch(color(i)), name]), state.groups, filter) : null,
-    layers.length > 1 ? selectOf('Layer', ['all', ...layers], (i) => { state.layer = i === 0 ? null : i - 1; filter(); }) : null), selectKey(selection));
+    layers.length > 1 ? selectOf('Layer', ['all', ...layers], (i) => { state.layer = i === 0 ? null : i - 1; filter(); }) : null, note), selectKey(selection));
   addChart(selection, redraw, marks.key, marks.hover);
   return element;
 }
