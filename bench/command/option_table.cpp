@@ -81,4 +81,10 @@ std::string parse_arguments(const CommandText& command, std::span<const BoundOpt
     return {};
 }
 
+std::string option_cell(std::string_view text) {
+    std::string cell;
+    for (const char c : text) cell += c == '<' ? std::string("\\<") : std::string(1, c);
+    return cell;
+}
+
 }  // namespace kbench

@@ -76,12 +76,16 @@ OptionOf<Request> quiet_option() {
             [](Request& r, const std::string&) { r.quiet = true; }};
 }
 
+/// Text of a cell in Markdown, which would take <time> for HTML.
+std::string option_cell(std::string_view text);
+
 /// The table for docs/.
 template <class Request>
 std::string markdown_of(std::span<const OptionOf<Request>> table) {
     std::string text = "| option | value | default | meaning |\n|---|---|---|---|\n";
     for (const OptionOf<Request>& o : table)
-        text += fmt::format("| `{}` | {} | {} | {} |\n", o.name, o.value, o.fallback, o.help);
+        text += fmt::format("| `{}` | {} | {} | {} |\n", o.name, option_cell(o.value), option_cell(o.fallback),
+                            option_cell(o.help));
     return text;
 }
 

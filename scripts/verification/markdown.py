@@ -9,7 +9,7 @@ def table(titles: list[str], rows: Iterable[list[str]], left: int | None = None)
 
     def line(cells: list[str]) -> str:
         padded = cells + [""] * (len(titles) - len(cells))
-        return " ".join("| " + cell.replace("|", "\\|") if cell else "|" for cell in padded) + " |"
+        return " ".join("| " + cell.replace("|", "\\|").replace("<", "\\<") if cell else "|" for cell in padded) + " |"
 
     left = len(titles) if left is None else left
     return [line(titles), "|" + "---|" * left + "---:|" * (len(titles) - left), *map(line, rows)]

@@ -84,6 +84,13 @@ def first_difference(printed: list[str], quoted: list[str]) -> str:
     return "" if may_skip or at == len(printed) else f"quoted:  the end\nprinted: {printed[at]}"
 
 
+def taken_for_html(text: str) -> list[str]:
+    """What a renderer reads as tags, and so does not show: a < outside code and comments that no backslash precedes."""
+    for hidden in (r"^```.*?^```", r"<!--.*?-->", r"(?:(?<=\n\n)|\A)(?: {4}[^\n]*\n|[ ]*\n)+", r"(`+).*?\1"):
+        text = re.sub(hidden, "", text, flags=re.M | re.S)
+    return re.findall(r"(?<!\\)<[A-Za-z/!?][^\n]{0,40}", text)
+
+
 class Docs(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
@@ -108,6 +115,10 @@ class Docs(unittest.TestCase):
                     self.assertEqual(first_difference(printed, quoted), "")
                 blocks += 1
         self.assertGreaterEqual(blocks, 3)
+
+    def test_every_angle_bracket_is_shown(self):
+        pages = [*PAGES, ROOT / "CONTRIBUTING.md", *ROOT.glob("results/**/*.md")]
+        self.assertEqual({str(page.relative_to(ROOT)): found for page in pages if (found := taken_for_html(page.read_text()))}, {})
 
     def test_every_command_over_committed_results_runs(self):
         done = set()
@@ -151,6 +162,11 @@ class Search(unittest.TestCase):
     """The search finds what is planted."""
 
     PAGE = "Text\n\n    $ kbench list a\n    one\n    ...\n    three\n\nAnd `kbench claim --machine x` in text.\n\n```\n$ kbench list b\n```\n"
+
+    def test_only_tags_outside_code_are_taken_for_html(self):
+        page = "`<a>` and \\<b> or 1 < 2\n\n    <code>\n\n```\n<fenced>\n```\n<!-- figures: <x> -->\n"
+        self.assertEqual(taken_for_html(page), [])
+        self.assertEqual(taken_for_html(page + "| DIR | runs/<time>-run |\n"), ["<time>-run |"])
 
     def test_blocks_have_their_command_and_lines(self):
         self.assertEqual(sorted(printed_blocks(self.PAGE)), [("kbench list a", ["one", "...", "three"]), ("kbench list b", [])])
