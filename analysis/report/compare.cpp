@@ -66,7 +66,7 @@ std::string device_of(const NamedResult& run) {
 
 void write_runs(Page& page, const Comparison& comparison) {
     page.heading("Ratios are the later run's time over A's, with 95 % intervals");
-    Rows table{{words(""), words("name"), words("device", 0, true), words("measured", 1), words("file", 0, true)}};
+    Rows table{{words(""), words("name"), words("device"), words("measured", 1), words("file", 2)}};
     for (std::size_t r = 0; r < comparison.runs.size(); ++r) {
         const NamedResult& run = *comparison.runs[r];
         table.rows.push_back(
@@ -113,8 +113,8 @@ std::string verdict_cell(const PointSide& side) {
 void write_summary(Page& page, const PairComparison& pair, const std::string& b) {
     constexpr std::string_view naive_words[] = {"bandwidth", "FLOP/s", "no evidence: either", "neither", ""};
     const std::vector<std::string> titles = titles_of(pair);
-    Rows table{{words("point", 0, true), figures(b + "/A"), figures("DRAM A/" + b), figures("FLOP/s A/" + b),
-                words("times follow"), words("A's verdict"), words(b + "'s verdict")}};
+    Rows table{{words("point"), figures(b + "/A"), figures("DRAM A/" + b, 3), figures("FLOP/s A/" + b, 3),
+                words("times follow", 1), words("A's verdict", 2), words(b + "'s verdict")}};
     bool is_known = false;
     for (std::size_t p = 0; p < pair.points.size(); ++p) {
         const PointComparison& point = pair.points[p];
@@ -147,8 +147,8 @@ std::string spread_note(const PointComparison& point) {
 void write_end_to_end(Page& page, const PairComparison& pair, const std::string& b) {
     const std::vector<std::string> titles = titles_of(pair);
     page.heading(fmt::format("End to end{}", common_title(pair)));
-    Rows table{{words("point", 0, true), figures("A ms"), figures(b + " ms"), figures(b + "/A"), figures("interval"),
-                figures("A TFLOP/s"), figures(b + " TFLOP/s"), figures("A GB/s", 1), figures(b + " GB/s", 1),
+    Rows table{{words("point"), figures("A ms"), figures(b + " ms"), figures(b + "/A"), figures("interval"),
+                figures("A TFLOP/s", 1), figures(b + " TFLOP/s", 1), figures("A GB/s", 2), figures(b + " GB/s", 2),
                 words("change")}};
     const auto per_ms = [](double amount, const Interval& ms, double unit) {
         return amount > 0 && ms.value > 0 ? significant(amount / ms.value * unit) : std::string();
@@ -211,8 +211,8 @@ std::string steps_cell(const GroupSide& a, const GroupSide& b) {
 
 void write_times(Page& page, const PointComparison& point, std::size_t top) {
     const std::string& b = point.b.letter;
-    Rows table{{words("steps", 0, true), figures("n", 1), figures("A ms"), figures(b + " ms"), figures(b + "/A"),
-                figures("interval"), words("follows"), words("A's verdict"), words(b + "'s verdict")}};
+    Rows table{{words("steps"), figures("n", 4), figures("A ms"), figures(b + " ms"), figures(b + "/A"),
+                figures("interval"), words("follows", 3), words("A's verdict", 2), words(b + "'s verdict", 1)}};
     const auto add_row = [&table](const GroupComparison& group, int digits) {
         table.rows.push_back({group.name, steps_cell(group.a, group.b), significant(group.a.time_us.value / 1e3),
                               significant(group.b.time_us.value / 1e3), ratio_cell(group.ratio, digits),
@@ -235,8 +235,9 @@ void write_times(Page& page, const PointComparison& point, std::size_t top) {
 
 void write_rates(Page& page, const PointComparison& point, std::size_t top) {
     const std::string& b = point.b.letter;
-    Rows table{{words("steps", 0, true), figures("A TFLOP/s"), figures(b + " TFLOP/s"), figures("A/" + b),
-                figures("interval"), figures("A GB/s"), figures(b + " GB/s"), figures("A/" + b), figures("interval")}};
+    Rows table{{words("steps"), figures("A TFLOP/s"), figures(b + " TFLOP/s"), figures("A/" + b, 1),
+                figures("interval", 3), figures("A GB/s"), figures(b + " GB/s"), figures("A/" + b, 1),
+                figures("interval", 2)}};
     for (const GroupComparison& group : point.groups | std::views::take(top)) {
         std::vector<std::string>& cells = table.rows.emplace_back(std::vector{group.name});
         for (const auto rate : {&GroupSide::tflop_per_s, &GroupSide::dram_gb_per_s}) {
@@ -274,8 +275,8 @@ void write_steps(Page& page, const PointComparison& point, const Comparison& com
 
 void write_values(Page& page, const Comparison& comparison) {
     page.heading(comparison.options.prices.empty() ? "What it takes, fastest first" : "What it costs, cheapest first");
-    Rows table{{words("point", 0, true), words("run"), figures("ms"), figures("sequences/s"), figures("$/1M sequences"),
-                figures("interval"), figures("$/1M tokens"), figures("ms x GB/s, GB", 1), figures("J/sequence")}};
+    Rows table{{words("point"), words("run"), figures("ms"), figures("sequences/s", 1), figures("$/1M sequences"),
+                figures("interval", 3), figures("$/1M tokens", 2), figures("ms x GB/s, GB", 4), figures("J/sequence")}};
     std::vector<const Point*> points;
     for (const ValueTable& values : comparison.values) points.push_back(values.point);
     const std::vector<std::string> titles = points.empty() ? std::vector<std::string>{} : short_titles(points);

@@ -483,6 +483,19 @@ TEST(CompareRecorded, AGpuAndACpuPlanHaveAllTheirStepsInCommon) {
     EXPECT_NEAR(fp32.ratio.value, 677.66 / 39.347, 0.01);
 }
 
+TEST(CompareRecorded, NamesOfRowsAreWholeOnAnyTerminal) {
+    const std::vector<NamedResult> runs{recorded("fp16"), recorded("fp16-repeat")};
+    const Comparison comparison = compare(runs, {});
+    for (const std::size_t width : {60, 80, 100}) {
+        const std::string text = write_comparison(comparison, CompareFormat::text, 10, width);
+        for (const GroupComparison& group : comparison.pairs[0].points[0].groups)
+            EXPECT_THAT(text, HasSubstr("\n  " + group.name + "  ")) << width;
+        std::istringstream lines(text);
+        for (std::string line; std::getline(lines, line);)
+            EXPECT_TRUE(!line.starts_with("  h.*") || line.size() <= width) << line;
+    }
+}
+
 TEST(CompareRecorded, TextKeepsWithinAHundredColumns) {
     const std::vector<NamedResult> runs{recorded("gpu"), recorded("cpu")};
     CompareOptions options;
