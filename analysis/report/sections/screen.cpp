@@ -370,8 +370,7 @@ Facts key_facts(const SectionContext& context) {
     if (explanation.causes.has_fits && whole.time_us > 0) {
         const double us = recoverable_us(whole);
         facts.facts.push_back({"changes could give back", fmt::format("at most {}", time_text(us)),
-                               fmt::format("derived: {} of the time: all but useful work and what is not explained",
-                                           percent(us / whole.time_us))});
+                               fmt::format("derived: {} of the time", percent(us / whole.time_us))});
     }
     return facts;
 }
