@@ -70,18 +70,37 @@ std::string ab_sentence(const AbPoint& point, double target) {
     return told() + widened_text(point);
 }
 
+/// Each pair's ratio in the order in which they ran: what drifts or jumps is seen.
+Chart pairs_chart(const AbComparison& comparison) {
+    CurveChart chart{{"pair"}, {"B takes longer by, %"}, {}};
+    for (const AbPoint& point : comparison.points) {
+        CurveSeries series{std::vector<double>{}, {point.title.empty() ? "B over A" : point.title}};
+        for (std::size_t i = 0; i < point.pairs.size(); ++i) {
+            const auto& [a_ms, b_ms] = point.pairs[i];
+            if (a_ms <= 0) continue;
+            std::get<std::vector<double>>(series.x).push_back(static_cast<double>(i + 1));
+            series.y.add(percent_of(b_ms / a_ms),
+                         fmt::format("pair {}\nA {} ms, B {} ms", i + 1, significant(a_ms, 4), significant(b_ms, 4)));
+        }
+        if (!series.y.values.empty()) chart.series.push_back(std::move(series));
+    }
+    return {"Pair by pair", "measured: one run of each side next to each other", std::move(chart)};
+}
+
 Document ab_document(const AbComparison& comparison) {
-    Section section{""};
-    section.add(Bullets{{sides(comparison.a), sides(comparison.b)}});
+    Section answer{""};
     if (comparison.points.empty())
-        section.add(Paragraph{fmt::format("Cannot tell: no pair was measured; {}.", comparison.ended)});
+        answer.add(Paragraph{fmt::format("Cannot tell: no pair was measured; {}.", comparison.ended), Tone::lead});
     for (const AbPoint& point : comparison.points)
-        section.add(Paragraph{fmt::format("{}{}{}", point.title, point.title.empty() ? "" : ": ",
-                                          ab_sentence(point, comparison.target))});
+        answer.add(Paragraph{
+            fmt::format("{}{}{}", point.title, point.title.empty() ? "" : ": ", ab_sentence(point, comparison.target)),
+            Tone::lead});
     for (const AbPoint* point : comparison.regressions())
-        section.add(Paragraph{fmt::format("{}{}all of it beyond {:g} %: a regression.", point->title,
-                                          point->title.empty() ? "" : ": ", 100 * *comparison.fail_above),
-                              Tone::warning});
+        answer.add(Paragraph{fmt::format("{}{}all of it beyond {:g} %: a regression.", point->title,
+                                         point->title.empty() ? "" : ": ", 100 * *comparison.fail_above),
+                             Tone::warning});
+    answer.add(Bullets{{sides(comparison.a), sides(comparison.b)}});
+    answer.add(pairs_chart(comparison));
     Rows rows{{words("point"), figures("pairs"), figures("A ms"), figures("B ms"), figures("B/A"), figures("from"),
                figures("to"), words("B is")}};
     for (const AbPoint& point : comparison.points) {
@@ -91,12 +110,14 @@ Document ab_document(const AbComparison& comparison) {
                              significant(point.b_ms(), 4), cell(&Interval::value), cell(&Interval::low),
                              cell(&Interval::high), verdict_cell(point, comparison.target)});
     }
-    section.add(std::move(rows));
-    section.add(Paragraph{fmt::format(
+    answer.add(std::move(rows));
+    Section method{"How it was measured"};
+    method.is_folded = true;
+    method.add(Paragraph{fmt::format(
         "Each pair is one run of A and one of B next to each other, each a process of its own, in the order A B B A; the interval (95 %) is that of the pairs' mean ratio, so it holds what differs from run to run on this machine. Another machine of the same kind may differ by more. {} Ended: {}.",
         comparison.verified ? "One run of each was verified first and not counted." : "No run was verified.",
         comparison.ended)});
-    return {"A and B in turn", {std::move(section)}};
+    return {"A and B in turn", {std::move(answer), std::move(method)}};
 }
 
 std::string ab_json(const AbComparison& comparison) {

@@ -72,26 +72,47 @@ void add_answer(Section& section, const Claim& claim) {
         return;
     }
     section.add(Paragraph{
-        fmt::format("In {} ({}) it is {} % of the peak. Bandwidth-bound? {}: DRAM explains {} % of the time{}, and {}.",
-                    name(*precision), why, significant(share(claim, floor.flops_s)), answer_of(claim, floor),
-                    bandwidth_range(claim, floor), claim.fused.empty() ? "" : fmt::format(" (with {})", claim.fused),
-                    what_it_means(claim, floor)),
+        fmt::format(
+            "In {} ({}) this time is {} % of the peak. Bandwidth-bound? {}: DRAM explains {} % of the time{}, and {}.",
+            name(*precision), why, significant(share(claim, floor.flops_s)), answer_of(claim, floor),
+            bandwidth_range(claim, floor), claim.fused.empty() ? "" : fmt::format(" (with {})", claim.fused),
+            what_it_means(claim, floor)),
         Tone::lead});
     section.add(Paragraph{peaks_sentence(claim)});
 }
 
 }  // namespace
 
+/// The least times in each precision, to compare with the claimed one.
+static Chart floors_chart(const Claim& claim) {
+    BarChart bars{"ms",
+                  {},
+                  {{"FLOPs at the peak"},
+                   {"least traffic at DRAM"},
+                   {"unfused traffic at DRAM"},
+                   {.name = "claimed", .is_faint = true}}};
+    for (const ClaimFloor& floor : claim.floors) {
+        bars.labels.emplace_back(name(floor.precision));
+        const double seconds[] = {floor.flops_s, floor.compulsory_s, floor.unfused_s, claim.latency_s};
+        for (std::size_t i = 0; i < std::size(seconds); ++i)
+            bars.series[i].add(1e3 * seconds[i], fmt::format("{}, {}\n{}", bars.labels.back(), bars.series[i].name,
+                                                             format_seconds(seconds[i])));
+    }
+    return {"What it takes at the least, ms",
+            "derived from the model's work and the datasheet; the claimed time is grey", std::move(bars)};
+}
+
 Document claim_document(const Claim& claim) {
     Section section{""};
+    add_answer(section, claim);
+    if (const std::string not_so = impossible_in(claim); !not_so.empty() && claim.headline())
+        section.add(Paragraph{fmt::format("Impossible in {}.", not_so)});
     const std::string devices = claim.devices == 1 ? "" : fmt::format("{} devices, each ", claim.devices);
     section.add(Paragraph{fmt::format("{} in {} on {}{}: {}, so {}{}, with {} of memory bandwidth.", claim.what,
                                       format_seconds(claim.latency_s), devices, claim.machine, format_flop(claim.flops),
                                       format_flop_per_s(claim.flop_per_s()), claim.devices == 1 ? "" : " each",
                                       format_bytes_per_s(claim.bytes_per_s))});
-    add_answer(section, claim);
-    if (const std::string not_so = impossible_in(claim); !not_so.empty() && claim.headline())
-        section.add(Paragraph{fmt::format("Impossible in {}.", not_so)});
+    section.add(floors_chart(claim));
     Rows rows{{words("precision"), figures("FLOPs ms"), figures("peak", 2), figures("% of peak"),
                figures("least traffic", 1), figures("DRAM ms", 1), figures("unfused traffic", 1), figures("DRAM ms", 1),
                figures("bandwidth explains %"), words("remark"), words("this time is")}};

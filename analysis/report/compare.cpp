@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ranges>
 #include <utility>
 
@@ -19,7 +20,9 @@ namespace {
 /// Puts headings, tables and sentences one below the other, as sections side by side.
 class Page {
   public:
-    void heading(std::string title) { sections_.push_back({std::move(title)}); }
+    void heading(std::string title, bool is_folded = false) {
+        sections_.push_back({.title = std::move(title), .is_folded = is_folded});
+    }
     void table(Rows rows) { sections_.back().add(std::move(rows)); }
     void chart(Chart chart) { sections_.back().add(std::move(chart)); }
     /// A sentence under a word.
@@ -28,6 +31,7 @@ class Page {
         if (blocks.empty() || !std::holds_alternative<Facts>(blocks.back())) blocks.push_back(Facts{});
         std::get<Facts>(blocks.back()).facts.push_back({std::move(about), std::move(text), ""});
     }
+    void lead(std::string text) { sections_.back().add(Paragraph{std::move(text), Tone::lead}); }
     void note(std::string text) { sections_.back().add(Paragraph{std::move(text)}); }
     /// The sections of another page, under a heading of their own.
     void under(std::string title, Page&& page) {
@@ -65,7 +69,7 @@ std::string device_of(const NamedResult& run) {
 }
 
 void write_runs(Page& page, const Comparison& comparison) {
-    page.heading("Ratios are the later run's time over A's, with 95 % intervals");
+    page.heading("The runs: ratios are the later one's time over A's, with 95 % intervals");
     Rows table{{words(""), words("name"), words("device"), words("measured", 1), words("file", 2)}};
     for (std::size_t r = 0; r < comparison.runs.size(); ++r) {
         const NamedResult& run = *comparison.runs[r];
@@ -209,6 +213,17 @@ std::string steps_cell(const GroupSide& a, const GroupSide& b) {
     return a.steps == b.steps ? std::to_string(a.steps) : fmt::format("{}:{}", a.steps, b.steps);
 }
 
+Chart times_chart(const PointComparison& point, std::size_t top) {
+    BarChart bars{"ms", {}, {{.name = "A", .is_faint = true}, {point.b.letter}}};
+    for (const GroupComparison& group : point.groups | std::views::take(top)) {
+        bars.labels.push_back(group.name);
+        for (const auto& [i, side] : {std::pair{0, &group.a}, {1, &group.b}})
+            bars.series[i].add(scaled(side->time_us, 1e-3), fmt::format("{}\n{} {}", group.name, bars.series[i].name,
+                                                                        time_text(side->time_us.value)));
+    }
+    return {"Time of both, ms", "measured, with 95 % intervals; the largest differences", std::move(bars)};
+}
+
 void write_times(Page& page, const PointComparison& point, std::size_t top) {
     const std::string& b = point.b.letter;
     Rows table{{words("steps"), figures("n", 4), figures("A ms"), figures(b + " ms"), figures(b + "/A"),
@@ -220,16 +235,8 @@ void write_times(Page& page, const PointComparison& point, std::size_t top) {
                               group.test.fit == Fit::untested ? "" : std::string(name(group.test.fit)),
                               bound_cell(group.a), bound_cell(group.b)});
     };
-    BarChart bars{"ms", {}, {{.name = "A", .is_faint = true}, {b}}};
-    for (const GroupComparison& group : point.groups | std::views::take(top)) {
-        bars.labels.push_back(group.name);
-        for (const auto& [i, side] : {std::pair{0, &group.a}, {1, &group.b}})
-            bars.series[i].add(scaled(side->time_us, 1e-3), fmt::format("{}\n{} {}", group.name, bars.series[i].name,
-                                                                        time_text(side->time_us.value)));
-        add_row(group, 3);
-    }
+    for (const GroupComparison& group : point.groups | std::views::take(top)) add_row(group, 3);
     add_row({"all steps", point.a.all, point.b.all, point.steps_ratio, {}}, ratio_digits(point.steps_ratio));
-    page.chart({"Time of both, ms", "measured, with 95 % intervals", std::move(bars)});
     page.table(std::move(table));
 }
 
@@ -254,20 +261,21 @@ std::string bytes_origin(const GroupSide& side) {
                                                    : "the cost model's, derived";
 }
 
-void write_steps(Page& page, const PointComparison& point, const Comparison& comparison, std::size_t top) {
+void write_steps(Page& page, const PointComparison& point, const Comparison& comparison, std::size_t top,
+                 bool is_folded) {
     if (point.groups.empty()) {
         page.note("the steps cannot be compared: one of the runs has none, or they compute different ops");
         return;
     }
     const std::string_view by = compare_by_names[static_cast<std::size_t>(comparison.options.by)];
-    page.heading(fmt::format("{}: time by {}, the largest difference first", point.title, by));
+    page.heading(fmt::format("{}: time by {}, the largest difference first", point.title, by), is_folded);
     write_times(page, point, top);
     if (point.groups.size() > top) page.note(fmt::format("rows left out: {} (--top)", point.groups.size() - top));
     if (point.a.unmatched_us > 0 || point.b.unmatched_us > 0)
         page.note(fmt::format("without a counterpart: steps with {} ms of A's time and {} ms of {}'s",
                               significant(point.a.unmatched_us / 1e3), significant(point.b.unmatched_us / 1e3),
                               point.b.letter));
-    page.heading(fmt::format("{}: useful FLOP/s and DRAM bandwidth by {}", point.title, by));
+    page.heading(fmt::format("{}: useful FLOP/s and DRAM bandwidth by {}", point.title, by), true);
     write_rates(page, point, top);
     page.note(
         fmt::format("bytes: of A {}; of {} {}", bytes_origin(point.a.all), point.b.letter, bytes_origin(point.b.all)));
@@ -317,6 +325,58 @@ std::string change_text(const PointComparison& point, double limit) {
     return by;
 }
 
+/// "B takes 52.7 % longer than A [+51.6 %, +53.6 %]."
+std::string answer_of(const PointComparison& point) {
+    const Interval& ratio = point.ratio;
+    const std::string& b = point.b.letter;
+    if (ratio.value <= 0) return "Cannot tell: a run has no time.";
+    if (!point.impossible.empty()) return "Cannot tell: a run has figures that cannot be.";
+    const auto percent_of = [](double value) { return 100 * (value - 1); };
+    const std::string interval = fmt::format("[{:+.1f} %, {:+.1f} %]", percent_of(ratio.low), percent_of(ratio.high));
+    std::string doubt;
+    if (ratio.low <= 1 && ratio.high >= 1)
+        doubt = " Which of them is faster is unknown.";
+    else if (point.spread && std::abs(ratio.value - 1) < point.spread->least_difference())
+        doubt = " Single runs differ by as much with nothing changed.";
+    if (ratio.value >= 2)
+        return fmt::format("{} takes {} times as long as A {}.{}", b, significant(ratio.value), bracket(ratio), doubt);
+    if (ratio.value >= 1)
+        return fmt::format("{} takes {:.1f} % longer than A {}.{}", b, percent_of(ratio.value), interval, doubt);
+    if (ratio.value > 0.5)
+        return fmt::format("{} takes {:.1f} % less time than A {}.{}", b, -percent_of(ratio.value), interval, doubt);
+    const Interval inverse{1 / ratio.value, 1 / ratio.high, 1 / ratio.low};
+    return fmt::format("A takes {} times as long as {} {}.{}", significant(inverse.value), b, bracket(inverse), doubt);
+}
+
+/// The answer: for one point a sentence and its layers, for several how many are slower and the times of all.
+void write_answer(Page& page, const PairComparison& pair, std::size_t top) {
+    if (pair.points.empty()) return;
+    if (pair.points.size() == 1) {
+        page.lead(answer_of(pair.points.front()));
+        if (!pair.points.front().groups.empty()) page.chart(times_chart(pair.points.front(), top));
+        return;
+    }
+    const std::vector<std::string> titles = titles_of(pair);
+    const std::string b = run_letter(pair.b);
+    BarChart bars{"ms", titles, {{.name = "A", .is_faint = true}, {b}}};
+    double least = pair.points.front().ratio.value, most = least;
+    std::size_t slower = 0, faster = 0;
+    for (const PointComparison& point : pair.points) {
+        least = std::min(least, point.ratio.value);
+        most = std::max(most, point.ratio.value);
+        slower += point.ratio.low > 1 ? 1 : 0;
+        faster += point.ratio.high < 1 ? 1 : 0;
+        for (const auto& [i, side] : {std::pair{0, &point.a}, {1, &point.b}})
+            bars.series[i].add(side->ms, fmt::format("{}\n{} {} ms", point.title, bars.series[i].name,
+                                                     significant(side->ms.value, time_digits)));
+    }
+    page.lead(fmt::format("{} takes {} to {} times as long as A: slower in {} of {} points, faster in {}.", b,
+                          significant(least), significant(most), slower, pair.points.size(), faster));
+    if (const std::size_t unknown = pair.points.size() - slower - faster; unknown > 0)
+        page.lead(fmt::format("In {} the 95 % interval contains 1, so that neither is known to be faster.", unknown));
+    page.chart({"Latency of both, ms", "measured, with 95 % intervals", std::move(bars)});
+}
+
 void write_pair(Page& page, const Comparison& comparison, const PairComparison& pair, std::size_t top) {
     const std::string b = run_letter(pair.b);
     write_end_to_end(page, pair, b);
@@ -326,12 +386,13 @@ void write_pair(Page& page, const Comparison& comparison, const PairComparison& 
         for (const PointComparison& point : pair.points)
             page.item(point.title, change_text(point, *comparison.options.fail_above));
     }
+    const bool is_several = pair.points.size() > 1;
     for (const PointComparison& point : pair.points) {
-        page.heading(fmt::format("{}: is it bandwidth?", point.title));
+        page.heading(fmt::format("{}: is it bandwidth?", point.title), is_several);
         for (const std::string& figure : point.impossible) page.item("impossible", figure);
         write_roofs(page, point);
         for (const Evidence& evidence : point.evidence) page.item(evidence.about, evidence.text);
-        write_steps(page, point, comparison, top);
+        write_steps(page, point, comparison, top, is_several);
     }
 }
 
@@ -339,12 +400,18 @@ void write_pair(Page& page, const Comparison& comparison, const PairComparison& 
 
 std::string write_comparison(const Comparison& comparison, CompareFormat format, std::size_t top, std::size_t width) {
     Page page;
+    if (comparison.pairs.size() == 1) {
+        page.heading("");
+        write_answer(page, comparison.pairs.front(), top);
+    }
     write_runs(page, comparison);
     if (comparison.pairs.size() == 1) {
         write_pair(page, comparison, comparison.pairs.front(), top);
     } else {
         for (const PairComparison& pair : comparison.pairs) {
             Page against;
+            against.heading("");
+            write_answer(against, pair, top);
             write_pair(against, comparison, pair, top);
             page.under(fmt::format("{} ({}) against A", run_letter(pair.b), comparison.runs[pair.b]->name),
                        std::move(against));

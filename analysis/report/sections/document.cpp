@@ -24,6 +24,7 @@ namespace kbench {
     ROW(series, Of::result, In::screen)        \
     ROW(warnings, Of::result, In::screen)      \
     ROW(more, Of::result, In::screen)          \
+    ROW(single_ops, Of::result, In::full)      \
     ROW(sweep, Of::result, In::full)           \
     ROW(points, Of::result, In::full)          \
     ROW(series, Of::result, In::full)          \
@@ -123,6 +124,8 @@ Section point_section(const SectionContext& context, std::span<const SectionKind
 void add_points(Document& document, const ExplainedResult& explained, std::span<const SectionKind> kinds, Depth depth) {
     std::vector<Section> points;
     const bool is_study = explained.result().study.has_value();
+    // What is told of all of them comes first, and text has no more.
+    const bool is_only_on_page = is_study || is_of_single_ops(explained.result());
     if (is_study && depth != Depth::full) return;
     // One screen is for one point; of several each has a row.
     const bool has_rows = depth == Depth::screen && is_told_as_sweep({explained, depth});
@@ -135,7 +138,7 @@ void add_points(Document& document, const ExplainedResult& explained, std::span<
         points.front().blocks.insert(points.front().blocks.begin(), Paragraph{std::exchange(points.front().title, {})});
         document.sections.push_back(std::move(points.front()));
     } else if (!points.empty()) {
-        document.sections.push_back({"", {}, std::move(points), "Point of the sweep", false, is_study});
+        document.sections.push_back({"", {}, std::move(points), "Point of the sweep", false, is_only_on_page});
     }
 }
 
@@ -174,10 +177,12 @@ Document screen_of(const ExplainedResult& explained, std::span<const SectionKind
 
 std::string report_title(const Result& result) {
     std::vector<std::string> models;
-    for (const Point& point : result.points) add_once(models, point.model());
+    const bool is_ops = is_of_single_ops(result);
+    for (const Point& point : result.points) add_once(models, is_ops ? benchmark_names(point).front() : point.model());
     constexpr std::size_t most_names = 3;
     std::string names = joined(models | std::views::take(most_names), ", ");
     if (models.size() > most_names) names += fmt::format(" and {} more", models.size() - most_names);
+    if (is_ops) names = fmt::format("{} benchmarks of {}", result.points.size(), names);
     const Environment& environment = result.environment;
     const auto on_gpu = [](const Point& point) { return point.backend() == "cuda"; };
     const bool is_gpu = environment.gpu && std::ranges::any_of(result.points, on_gpu);

@@ -52,8 +52,12 @@ Section points_section(const SectionContext& context) {
     if (points.empty() || !(is_study || is_told_as_sweep(context))) return section;
     const auto is_first = [&](const Point& point) { return point.model() == points.front().model(); };
     if (std::ranges::all_of(points, is_first)) section.title += " of " + points.front().model();
-    const std::vector<const Axis*> axes = shown_axes(points);
+    const bool is_ops = is_of_single_ops(context.result());
+    const std::vector<const Axis*> axes = is_ops ? std::vector<const Axis*>{} : shown_axes(points);
     Rows rows;
+    if (is_ops)
+        for (const char* part : {"op", "provider", "precision", "direction", "shape", "cache"})
+            rows.columns.push_back(words(part));
     for (const Axis* axis : axes)
         rows.columns.push_back({std::string(axis->name), axis->kind == AxisKind::count ? Align::right : Align::left});
     const TableColumn figures[] = {{"median ms"},
@@ -71,6 +75,7 @@ Section points_section(const SectionContext& context) {
     for (std::size_t i = 0; i < points.size(); ++i) {
         const Point& point = points[i];
         std::vector<std::string> cells;
+        if (is_ops) cells = benchmark_names(point);
         for (const Axis* axis : axes) cells.push_back(text_on(point, *axis));
         if (point.end_to_end) {
             const EndToEnd& times = *point.end_to_end;
@@ -81,7 +86,7 @@ Section points_section(const SectionContext& context) {
             cells.push_back(ms.has_interval()
                                 ? fmt::format("[{}, {}]", fixed(ms.ci_low, decimals), fixed(ms.ci_high, decimals))
                                 : "");
-            cells.push_back(times.tokens_per_s ? significant(*times.tokens_per_s) : "");
+            cells.push_back(times.tokens_per_s && !is_ops ? significant(*times.tokens_per_s) : "");
             cells.push_back(ms.median > 0 ? significant(point.cost.flops / ms.median * 1e-9) : "");
             cells.push_back(energy ? significant(*energy) : "");
             if (is_full) {

@@ -72,6 +72,10 @@ Section directions_section(const ExplainedResult& explained, std::size_t point, 
 std::string largest_batches_text(const std::vector<LargestBatch>& batches);
 /// Whether the points of the result are told of as a sweep: a study says it in its own way.
 bool is_told_as_sweep(const SectionContext& context);
+/// Whether the points are single ops, as `kbench micro` measures them.
+bool is_of_single_ops(const Result& result);
+/// The six parts of such a point's name: op, provider, precision, direction, shape, cache.
+std::vector<std::string> benchmark_names(const Point& point);
 /// "5 x 500 of lstm, 3.1 us each"; empty where there are none.
 std::string serial_chain_text(const std::vector<SerialChain>& groups);
 

@@ -139,6 +139,7 @@ Section along_axis(const std::vector<SectionContext>& points, const std::vector<
 Section sweep_section(const SectionContext& context) {
     Section section{"Along the sweep"};
     section.is_only_on_page = true;
+    if (is_of_single_ops(context.result())) return section;  // they are no repeats of each other
     std::vector<SectionContext> points;
     for (std::size_t i = 0; i < context.explained.points().size(); ++i)
         if (context.explained.points()[i].end_to_end) points.push_back({context.explained, context.depth, i});

@@ -62,6 +62,19 @@ TEST(Ab, FewPairsHaveNoInterval) {
     EXPECT_FALSE(point.ratio()) << "a time that cannot be";
 }
 
+TEST(Ab, ItsDocumentBeginsWithTheAnswer) {
+    AbComparison comparison;
+    comparison.a = {"A", "kbench run", "", ""};
+    comparison.b = {"B", "kbench run --provider native", "", ""};
+    comparison.points = {{.title = "", .pairs = std::vector<AbPair>(8, AbPair{1, 2})}};
+    const Document document = ab_document(comparison);
+    const auto* first = std::get_if<Paragraph>(&document.sections.front().blocks.front());
+    ASSERT_NE(first, nullptr);
+    EXPECT_EQ(first->tone, Tone::lead);
+    EXPECT_THAT(first->text, testing::StartsWith("B takes 100.00 % longer than A ["));
+    EXPECT_TRUE(document.sections.back().is_folded) << "how it was measured";
+}
+
 /// Each look may err, so they are few: the next one comes with half as many pairs again.
 TEST(Ab, LooksBecomeRarer) {
     std::vector<std::size_t> looks{next_ab_look(0)};

@@ -111,7 +111,7 @@ TEST(Claim, EachPrecisionHasALineThatEndsInItsVerdict) {
     EXPECT_THAT(text, HasSubstr("Impossible in fp32, fp64."));
     EXPECT_THAT(text, HasSubstr("In tf32 (likely, since fp32 is impossible)"));
     EXPECT_THAT(text, HasSubstr(" 54.")) << "1.68 TFLOP in 31 ms are 54 TFLOP/s";
-    EXPECT_THAT(text, HasSubstr("Bandwidth-bound? no: DRAM\nexplains 5.2 to 22 % of the time"));
+    EXPECT_THAT(text, HasSubstr("Bandwidth-bound? no:\nDRAM explains 5.2 to 22 % of the time"));
     claim = check_claim(gpt2_large(), machine("a100-sxm4-80gb"), 1);
     EXPECT_THAT(render_terminal(claim_document(claim), 100), HasSubstr("In fp32 (the usual one)"));
 }
@@ -179,7 +179,7 @@ TEST(Claim, TheHeadlineIsForThePrecisionClaimedElseTheUsualOneThatIsPossible) {
                                100);
     };
     EXPECT_THAT(text(31e-3, Precision::fp32), HasSubstr("In fp32 (as claimed) this time is impossible"));
-    EXPECT_THAT(text(31e-3, Precision::bf16), HasSubstr("In bf16 (as claimed) it is 17.4 % of the peak"));
+    EXPECT_THAT(text(31e-3, Precision::bf16), HasSubstr("In bf16 (as claimed) this time is 17.4 % of the peak"));
     EXPECT_THAT(text(31e-3, Precision::bf16), HasSubstr("at the power limit of 400 W large products run below them"));
 }
 

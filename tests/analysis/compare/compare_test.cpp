@@ -433,6 +433,33 @@ TEST(CompareWriters, GoldenFilesAtAHundredColumns) {
     expect_golden("compare.json", write_comparison_json(comparison, {}));
 }
 
+NamedResult recorded(const std::string& name) {
+    const std::string path = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/" + name + "/result.json.gz";
+    return {name, path, parse_result(read_file(path), path)};
+}
+
+TEST(CompareWriters, TheAnswerComesFirst) {
+    const std::vector<NamedResult> runs = two_machines(50, 0.5, 20, 20);
+    Comparison comparison = compare(runs, {});
+    const auto answer = [&](const Interval& ratio) {
+        comparison.pairs[0].points[0].ratio = ratio;
+        const std::string text = write_comparison(comparison, CompareFormat::text, 10, 100);
+        return text.substr(0, text.find('\n'));
+    };
+    EXPECT_EQ(answer({1.2, 1.1, 1.3}), "B takes 20.0 % longer than A [+10.0 %, +30.0 %].");
+    EXPECT_EQ(answer({0.8, 0.7, 0.9}), "B takes 20.0 % less time than A [-30.0 %, -10.0 %].");
+    EXPECT_EQ(answer({1.2, 0.9, 1.3}),
+              "B takes 20.0 % longer than A [-10.0 %, +30.0 %]. Which of them is faster is unknown.");
+    EXPECT_EQ(answer({4, 2, 5}), "B takes 4.00 times as long as A [2.00, 5.00].");
+    EXPECT_EQ(answer({0.25, 0.2, 0.5}), "A takes 4.00 times as long as B [2.00, 5.00].");
+    EXPECT_EQ(answer({0, 0, 0}), "Cannot tell: a run has no time.");
+    comparison.pairs[0].points[0].spread = RunSpread{0.1, 8, ""};
+    EXPECT_THAT(answer({1.02, 1.01, 1.03}), HasSubstr("Single runs differ by as much with nothing changed."));
+    const std::vector<NamedResult> several{recorded("gpu"), recorded("cpu")};
+    EXPECT_THAT(write_comparison(compare(several, {}), CompareFormat::text, 10, 100),
+                testing::StartsWith("B takes 17.2 to 171 times as long as A: slower in 4 of 4 points, faster in 0."));
+}
+
 TEST(CompareWriters, NamesAreTextInMarkdownWhateverTheyHold) {
     auto runs = two_machines(100, 0.25, 10, 40);
     runs[1].name = "<script>alert(1)</script>|[x](http://e)\n# b";
@@ -453,11 +480,6 @@ TEST(CompareWriters, TopLimitsTheRowsAndSaysHowManyAreLeft) {
     const auto json = nlohmann::json::parse(write_comparison_json(comparison, 1));
     EXPECT_EQ(json["pairs"][0]["points"][0]["groups"].size(), 1u);
     EXPECT_EQ(json["pairs"][0]["points"][0]["groups_left_out"], 1);
-}
-
-NamedResult recorded(const std::string& name) {
-    const std::string path = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/" + name + "/result.json.gz";
-    return {name, path, parse_result(read_file(path), path)};
 }
 
 TEST(CompareRecorded, AGpuAndACpuPlanHaveAllTheirStepsInCommon) {
