@@ -16,7 +16,7 @@ constexpr Cause cause_at(std::size_t i) { return static_cast<Cause>(i); }
 
 struct CauseInfo {
     std::string_view name;   ///< in tables and charts
-    std::string_view brief;  ///< beside it
+    std::string_view brief;  ///< a few words beside the name
     std::string_view what;   ///< one sentence for a reader
     std::string_view how;    ///< what measures it
 };

@@ -68,13 +68,14 @@ std::string traffic_text(const DramShare& dram) {
                        percent(dram.share));
 }
 
-/// What happened as a thief took DRAM's bandwidth from the work; empty where none did.
+/// What happened as a thief took DRAM's bandwidth from the work, which had fewer SMs or threads then; empty where none
+/// did.
 std::string taken_text(const BandwidthElasticity& theft) {
     if (!theft.model || theft.model->dram.effects.empty()) return "";
     const TheftEffect& most = theft.model->dram.effects.back();
     const double grew = most.ratio.value - 1;
-    return fmt::format("{} less bandwidth makes it {:.1f} % {}", percent(most.share), 100 * std::abs(grew),
-                       grew < 0 ? "shorter" : "longer");
+    return fmt::format("{} less made it {:.1f} % {} on {} {}", percent(most.share), 100 * std::abs(grew),
+                       grew < 0 ? "shorter" : "longer", theft.multiprocessors, name(theft.workers));
 }
 
 /// Whether time grew as DRAM's bandwidth was taken away.
@@ -253,7 +254,7 @@ std::string what_would_help(const Explanation& explanation) {
                 return "fewer, larger kernels (fusing, a larger batch) or shorter epilogues would shorten it, more bandwidth or more FLOP/s would not";
             if (verdict.level == time_steps_level)
                 return "neither more bandwidth nor more FLOP/s would shorten it much, and more sequences at once would take little longer; quicker exchanges between time steps, or fewer of them, would shorten it";
-            return "neither more bandwidth nor more FLOP/s would shorten it much; more work in flight (a larger batch) or a higher clock would";
+            return "neither more bandwidth nor more FLOP/s a clock would shorten it much; more work in flight (a larger batch) or a higher clock would";
         case Bound::launch:
             return "fewer and longer kernels (fusing, a larger batch) would shorten it, other hardware hardly";
         case Bound::occupancy:

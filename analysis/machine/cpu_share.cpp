@@ -53,12 +53,12 @@ std::string cpu_share_text(const CpuShare& share) {
 }
 
 std::string cpu_share_lost(const CpuShare& share) {
-    constexpr double least_percent = 0.005;  // less prints as 0 %
+    constexpr double least_share = 0.005;  // less prints as 0 %
     std::vector<std::string> lost;
     const auto is_unknown = [&](const Cause& cause) { return !(share.*cause.share).value; };
     if (std::ranges::all_of(causes, is_unknown)) lost.emplace_back("not known");
     for (const Cause& cause : causes)
-        if (const double part = (share.*cause.share).value.value_or(0); part >= least_percent)
+        if (const double part = (share.*cause.share).value.value_or(0); part >= least_share)
             lost.push_back(fmt::format("{} {}", percent(part), cause.name));
     if (share.starved_samples > 0) lost.push_back(fmt::format("{} starved samples repeated", share.starved_samples));
     return joined(lost, ", ");

@@ -30,14 +30,14 @@ std::string step_name(const StepResult& step) { return fmt::format("{} {}", step
 /// the others its step under "like".
 class Repeats {
   public:
-    Json once(const StepResult& step, Json args) {
+    Json once(const std::string& where, Json args) {
         const std::string text = args.dump(-1, ' ', false, Json::error_handler_t::replace);
-        const auto [first, is_new] = steps_.try_emplace(text, step.index);
-        return is_new ? args : Json{{"like", fmt::format("step {}", first->second)}};
+        const auto [first, is_new] = places_.try_emplace(text, where);
+        return is_new ? args : Json{{"like", first->second}};
     }
 
   private:
-    std::map<std::string, int> steps_;
+    std::map<std::string, std::string> places_;
 };
 
 Json launch_args(const KernelResult& kernel, const StepResult& step) {
@@ -64,7 +64,8 @@ Json kernel_args(const KernelInterval& placed, const StepResult& step, Repeats& 
     if (placed.overlap > 0)
         args["overlap"] =
             fmt::format("began {} ns before the kernel ahead of it ended; drawn after it", placed.overlap);
-    args.update(repeats.once(step, launch_args(*placed.kernel, step)));
+    const auto number = placed.kernel - step.kernels.data();
+    args.update(repeats.once(fmt::format("step {}, kernel {}", step.index, number), launch_args(*placed.kernel, step)));
     return args;
 }
 
@@ -90,7 +91,7 @@ Json work_args(const StepResult& step, const Verdict* verdict) {
 
 Json step_args(const StepInterval& placed, bool recorded, const Verdict* verdict, bool is_alone, Repeats& repeats) {
     const StepResult& step = *placed.step;
-    Json args = repeats.once(step, work_args(step, verdict));
+    Json args = repeats.once(fmt::format("step {}", step.index), work_args(step, verdict));
     if (step.forward) args["forward"] = *step.forward;
     if (recorded && step.kernels.empty()) args["time"] = "launched no kernel";
     if (args.contains("like") && !is_alone) return args;

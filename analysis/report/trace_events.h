@@ -1,4 +1,4 @@
-// Events of Chrome's trace format (Trace Event Format, JSON object form), which Perfetto and chrome://tracing read.
+// Events of Chrome's trace format (Trace Event Format, JSON object form), which Perfetto reads.
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,10 @@
 #include "bench/measure/run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -35,8 +37,12 @@ namespace {
 /// How often a batch asked for as "max" is tried, each time with a smaller one.
 constexpr int max_batch_attempts = 5;
 
+/// Throws where an input's file cannot be read, before anything is measured.
 void check_inputs_and_dumps(const Model& model, const RunOptions& options) {
     check_names(model, model.inputs, options.inputs, "--input");
+    for (const auto& [name, file] : options.inputs)
+        if (const std::filesystem::path path = token_file(file).path; path != "-" && ::access(path.c_str(), R_OK) != 0)
+            throw UsageError(fmt::format("{}: cannot be read: {}", path.string(), std::strerror(errno)));
     check_names(model, model.outputs, options.dumps, "--dump-output");
 }
 

@@ -73,8 +73,10 @@ std::vector<std::string> matrix_cells(const PointGroup& problem, const std::vect
     for (const Point* point : problem.points) {
         const Summary& ms = ms_of(*point);
         const std::string provider = name_parts(*point).provider;
+        // Without intervals only ranges that lie apart tell which is faster.
+        const bool has_intervals = ms.has_interval() && best.has_interval();
         const bool is_fastest =
-            ms.median == best.median || (ms.has_interval() && best.has_interval() && ms.ci_low <= best.ci_high);
+            problem.points.size() > 1 && (has_intervals ? ms.ci_low <= best.ci_high : ms.min <= best.max);
         if (is_fastest) fastest.push_back(provider);
         const auto column = static_cast<std::size_t>(std::ranges::find(providers, provider) - providers.begin());
         cells[column] = fmt::format("{}{} {}", is_fastest && providers.size() > 1 ? "* " : "",
@@ -136,7 +138,10 @@ std::string micro_summary(std::span<const Point> points, std::size_t width) {
     PointGroup measured;
     for (const Point& point : points) {
         if (point.status == PointStatus::skipped) {
-            entry(skipped, &PointGroup::key, one_line(point.reason)).points.push_back(&point);
+            // A group has one op and one provider: with several not every pair of what is listed would be a case.
+            const NameParts parts = name_parts(point);
+            entry(skipped, &PointGroup::key, parts.op + '/' + parts.provider + '/' + point.reason)
+                .points.push_back(&point);
         } else if (point.status == PointStatus::done) {
             std::string problem;
             for (const MatrixLabel& label : matrix_labels) problem += name_parts(point).*label.part + '/';
@@ -147,7 +152,7 @@ std::string micro_summary(std::span<const Point> points, std::size_t width) {
     std::string text;
     for (const PointGroup& group : skipped)
         text += wrap("not measured: ",
-                     fmt::format("{}: {} ({})", what_of(group), group.key,
+                     fmt::format("{}: {} ({})", what_of(group), one_line(group.points.front()->reason),
                                  plural(static_cast<std::int64_t>(group.points.size()), "case")),
                      width);
     if (measured.values(&NameParts::provider).size() > 1 || measured.values(&NameParts::shape).size() > 1)

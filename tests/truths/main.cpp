@@ -62,8 +62,8 @@ bool is_chosen(const Truth& truth, const Options& options) {
     return options.only.empty() || std::ranges::find(options.only, truth.name) != options.only.end();
 }
 
-/// How often a truth is measured on a host that others disturb. After that it is one that cannot be told, of which a
-/// matrix may have one.
+/// How often a truth is measured on a host that others disturb. After that it is WRONG if it always was, else one that
+/// cannot be told, of which a matrix may have one.
 constexpr int most_attempts = 8;
 
 /// The roofs of a device. Those of a CPU that truths are judged by are measured again as often as they are asked for.
@@ -113,10 +113,12 @@ Judgement attempt(const Truth& truth, const KnownSteps& known, const DeviceRoofs
         const bool starved = starvation.lacked(true).value_or(false);
         judgement = judge(truth.name, planted, result);
         if (judgement.result == TruthResult::ok) return judgement;
-        if (starved)
+        if (starved && !known.device().is_gpu())
             disturbed = "the process lacked its CPUs meanwhile";
         else
             disturbed = disturbance(before, result, {planter.pace_ms(planted.steps), roofs.now()});
+    } catch (const Unsupported&) {
+        throw;
     } catch (const Error& error) {
         judgement.result = TruthResult::cannot_tell;
         judgement.why = error.what();
@@ -127,19 +129,25 @@ Judgement attempt(const Truth& truth, const KnownSteps& known, const DeviceRoofs
 Judgement look_at(const Truth& truth, const KnownSteps& known, const DeviceRoofs& roofs, std::uint64_t seed) {
     Device& device = known.device();
     try {
-        for (int number = 1;; ++number) {
+        Judgement last;
+        bool always_wrong = true;
+        for (int number = 1; number <= most_attempts; ++number) {
             std::string disturbed;
-            Judgement judgement = device.is_gpu()
-                                      ? attempt(truth, known, roofs, seed, disturbed)
-                                      : attempt(truth, KnownSteps(device, roofs.now()), roofs, seed, disturbed);
-            judgement.attempts = number;
-            if (disturbed.empty()) return judgement;
-            fmt::print(stderr, "{}: attempt {}: {}, and {}\n", truth.name, number, name(judgement.result), disturbed);
-            if (number < most_attempts) continue;
-            judgement.result = TruthResult::cannot_tell;
-            judgement.why += "; " + disturbed;
-            return judgement;
+            try {
+                last = device.is_gpu() ? attempt(truth, known, roofs, seed, disturbed)
+                                       : attempt(truth, KnownSteps(device, roofs.now()), roofs, seed, disturbed);
+            } catch (const Unsupported&) {
+                if (number == 1) throw;
+                break;  // what was seen before counts
+            }
+            last.attempts = number;
+            if (disturbed.empty()) return last;
+            always_wrong = always_wrong && last.result == TruthResult::wrong;
+            last.why += "; " + disturbed;
+            fmt::print(stderr, "{}: attempt {}: {}: {}\n", truth.name, number, name(last.result), last.why);
         }
+        last.result = always_wrong ? TruthResult::wrong : TruthResult::cannot_tell;
+        return last;
     } catch (const Unsupported& error) {
         return {.truth = std::string(truth.name), .why = error.what()};
     } catch (const Error& error) {

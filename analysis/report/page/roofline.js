@@ -18,7 +18,7 @@ function rooflineRange(roofs, x, y) {
   const near = ridges.length ? [...x.keys()].filter((i) => x[i] <= most) : [...x.keys()], ends = [...near.map((i) => x[i]), ...ridges];
   const [left, right] = ends.length ? [Math.min(...ends), Math.max(...ends)] : [1, 1000], low = near.length ? Math.min(...near.map((i) => y[i])) : peak / 1000;
   const room = Math.max(1.5, (right / left) ** 0.06);
-  return { x: [left / room, right * room], y: [low / Math.max(1.8, (peak / low) ** 0.08), peak * Math.max(1.8, (peak / low) ** 0.12)], beyond: x.length - near.length };
+  return { x: [left / room, right * room], y: [low / Math.max(1.8, (peak / low) ** 0.08), peak * Math.max(1.8, (peak / low) ** 0.12)], beyond: x.filter((value) => value > right * room).length };
 }
 
 function roofTraces(roofs, range, height, width) {

@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 Json json_of(double value) {
     if (!std::isfinite(value)) return nullptr;
-    return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
+    return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
 }
 Json json_of(std::size_t value) { return value; }
 Json json_of(const std::string& text) { return text; }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/report/render/render.h"
+#include "kbench/error.h"
 #include "models/base/base64.h"
 #include "models/base/gzip.h"
 
@@ -65,8 +66,12 @@ nlohmann::ordered_json page_document(std::string_view page) {
     const std::string_view data = page.substr(from, page.find(end, from) - from);
     const std::optional<std::string> bytes = from_base64(data);
     const bool is_packed = bytes && is_gzip(*bytes);
-    const std::string text = is_packed ? gunzip(*bytes, "report.html") : std::string(data);
-    return nlohmann::ordered_json::parse(text, nullptr, false);
+    try {
+        const std::string text = is_packed ? gunzip(*bytes, "report.html") : std::string(data);
+        return nlohmann::ordered_json::parse(text, nullptr, false);
+    } catch (const Error&) {  // cut off
+        return nullptr;
+    }
 }
 
 std::string render_html(const Document& document) {

@@ -23,7 +23,7 @@ std::string render_markdown(const Document& document);
 std::string render_html(const Document& document);
 
 /// The document as the scripts of the page read it: {title, sections: [{id, title, blocks, sections}]}; a block has a
-/// `kind`. Numbers have five significant digits; what is not finite is null.
+/// `kind`. Numbers have six significant digits; what is not finite is null.
 nlohmann::ordered_json document_json(const Document& document);
 
 /// A document as a page holds it, by gzip and in base64: an eighth of the JSON, since points of a sweep repeat each

@@ -74,6 +74,8 @@ Section elasticity_section(const SectionContext& context) {
     const WorkerTexts& texts = worker_texts[static_cast<int>(elasticity.workers)];
     Section section{fmt::format("Time against {}", workers)};
     if (!elasticity.unavailable.empty()) section.add(Paragraph{elasticity.unavailable, Tone::missing});
+    if (const std::optional<SmScaling>& scaling = context.point().sm_scaling; scaling && !scaling->ended.empty())
+        section.add(Paragraph{fmt::format("Fewer were not measured; {}.", scaling->ended)});
     if (!elasticity.model) return section;
     section.add(Paragraph{fmt::format(
         "The same work with {0} taken away, {1}. The elasticity is ln(time ratio) / ln({2} ratio): 1 where time grows as {0} are taken away, 0 where it stays. {3}",
@@ -83,8 +85,6 @@ Section elasticity_section(const SectionContext& context) {
         sentences.items.push_back(sentence(group, elasticity.multiprocessors));
     section.add(group_rows("op kind", elasticity, elasticity.by_op));
     section.add(std::move(sentences));
-    if (const std::optional<SmScaling>& scaling = context.point().sm_scaling; scaling && !scaling->ended.empty())
-        section.add(Paragraph{fmt::format("It ends here; {}.", scaling->ended)});
     section.add(Section{"By layer", {group_rows("layer", elasticity, elasticity.by_layer)}});
     section.add(Paragraph{std::string(texts.cannot_tell)});
     return section;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t screen_layers = 4, most_changes = 3, bar_width = 20;
 constexpr double clock_tolerance = 0.01;    ///< a clock that is read in the graph may be above the highest by this part
-constexpr double disturbed = 0.05;          ///< others on a host took more than this part of a roof
+constexpr double disturbed = 0.05;          ///< a roof was lower by more than this part while it was measured
 constexpr double noteworthy_share = 0.01;   ///< a row of its own has this part of the time
 constexpr double noteworthy_change = 0.02;  ///< and a change gives this part back
 
@@ -75,11 +75,11 @@ Told share_of_peak(const SectionContext& context) {
     const std::optional<Roof> measured = Roofs(context.result(), point.backend()).matrix(point.precision());
     if (measured && measured->origin == Origin::measured)
         shares.push_back(fmt::format("{} of the measured peak", percent(flop_per_s / measured->per_s)));
-    // Roofs that were read meanwhile say what others left of it.
+    // Roofs that were read between the samples: others used the host, or it was slower.
     const std::optional<Roof> left = context.explanation().facts.roofs.matrix(point.precision());
     if (measured && left && context.explanation().is_by_roofs_between_samples &&
         left->per_s < (1 - disturbed) * measured->per_s)
-        shares.push_back(fmt::format("{} of what others left of it", percent(flop_per_s / left->per_s)));
+        shares.push_back(fmt::format("{} of the peak meanwhile", percent(flop_per_s / left->per_s)));
     const Environment& environment = context.result().environment;
     if (const MachineFile* machine = machine_of(environment, point.backend()))
         if (const std::optional<Roof> stated = Roofs(scaled_to(*machine, environment)).matrix(point.precision()))
@@ -126,7 +126,7 @@ std::string machine_text(const SectionContext& context) {
     }
     if (conditions.cpu_share) {
         const std::string lost = cpu_share_lost(*conditions.cpu_share);
-        parts.push_back(lost.empty() ? "no CPU time lost to others" : "CPU time lost: " + lost);
+        parts.push_back("CPU time lost: " + (lost.empty() ? "none seen" : lost));
     }
     return joined(parts, ", ");
 }
@@ -338,7 +338,7 @@ Section layers_of(const SectionContext& context) {
     layers.resize(layers.size() - others);
     const bool by_gain = !layers.empty() && layers.front().gain_us >= 0;
     Rows rows{{names(by_gain ? "layer by gain" : "layer by time"), figures("ms"), figures("%"), figures("gain, ms"),
-               words("bound"), figures("occ %, of max"), words("occ limit, mostly", 1)}};
+               words("bound"), figures("occ %, of max", 1), words("occ limit, mostly", 2)}};
     double shown_us = 0;
     for (Layer& layer : layers) {
         shown_us += layer.us;

@@ -220,7 +220,7 @@ TEST(Elasticity, WhatDoesNotFitThePointIsRefused) {
     Point ended = point_of({{"gemm", in_proportion}});
     ended.sm_scaling->ended = "on 32 SMs: 64 blocks must run at once";
     EXPECT_THAT(render_terminal({"", {section_of(elasticity_of_point(ended), ended)}}, 100),
-                HasSubstr("It ends here; on 32 SMs: 64 blocks must run at once."));
+                HasSubstr("Fewer were not measured; on 32 SMs: 64 blocks must run at once."));
 }
 
 /// The same facts of a CPU, in its words.

@@ -94,9 +94,9 @@ TEST(Document, APageHasEveryPart) {
     EXPECT_EQ(document["sections"][2]["choice"], "Point");
 }
 
-TEST(Document, NumbersHaveFiveDigitsAndWhatIsNotFiniteIsNull) {
+TEST(Document, NumbersHaveSixDigitsAndWhatIsNotFiniteIsNull) {
     const Json series = document_json(everything())["sections"][0]["blocks"][4]["series"][0];
-    EXPECT_EQ(series["values"], (Json{1.2346, nullptr}));
+    EXPECT_EQ(series["values"], (Json{1.23457, nullptr}));
     EXPECT_EQ(series["hover"][0], "one\ntwo");
     const Json charts = document_json(everything())["sections"][1]["blocks"];
     EXPECT_EQ(charts[1]["series"][0]["x"], (Json{1, 2}));
