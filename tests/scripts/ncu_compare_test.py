@@ -173,7 +173,7 @@ class Agreement(Files):
         self.assertIn("kernel", command)
         self.assertIn("SpeedOfLight", command)
         text = (self.directory / "out" / "ncu.md").read_text()
-        row = "| h.0.ln_1 layernorm | norm<8> | 20.30 / 20.10 (+1.0%) | 20.00 / 20.10 (-0.5%) |"
+        row = "| h.0.ln_1 layernorm | norm\\<8> | 20.30 / 20.10 (+1.0%) | 20.00 / 20.10 (-0.5%) |"
         for part in (row, "sum of 2 kernels", "## Cost", " equal |"):
             self.assertIn(part, text)
             self.assertIn(part, output)
