@@ -22,8 +22,8 @@ struct CounterTrack {
 };
 
 /// Over the forward, one sample a step or kernel and 0 at its end: Memory % and Compute % (speed-of-light metrics, or
-/// else derived: counted DRAM bytes and the cost model's FLOPs over their roofs), both occupancies, DRAM GB/s and,
-/// up to six tracks, the metrics that --metrics named; of a set, whose members a result does not list, all of it.
+/// else derived: counted DRAM bytes and the cost model's FLOPs over their roofs), both occupancies, DRAM GB/s, and
+/// as far as six tracks go what --metrics named, or of a set what was counted.
 std::vector<CounterTrack> forward_counters(const Explanation& explanation, const Timeline& timeline);
 
 /// Clocks, power and temperature from the start of the timing run: `all` readings, or about a hundred of them.

@@ -25,10 +25,10 @@ std::string write_terminal(const ExplainedResult& explained, int width);
 /// table of all points first. Names and reasons stay text, whatever they hold.
 std::string write_markdown(const ExplainedResult& explained);
 
-/// trace.json: Chrome's trace event format, for Perfetto. A process a point, in which one forward
-/// is laid out by its medians on the tracks layer, step, kernel and copies, with counter tracks; beside it a process
-/// with the conditions of the timing run. What a track lacks is told under otherData. What steps repeat stands once,
-/// and of several points less is told of each, so that a long sweep stays small.
+/// trace.json: Chrome's trace event format, for Perfetto. A process a point, in which one forward is laid out by its
+/// medians on the tracks layer, step, kernel and copies, with counter tracks; beside it a process with the conditions
+/// of the timing run. What a track lacks is told under otherData. What steps repeat stands once, and of several points
+/// less is told of each, so that a long sweep stays small.
 std::string write_trace(const ExplainedResult& explained);
 /// report.html: one file that needs no network, see render/render.h.
 std::string write_html(const ExplainedResult& explained);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -22,12 +21,8 @@ struct NameParts {
 using NamePart = std::string NameParts::*;
 
 NameParts name_parts(const Point& point) {
-    NameParts parts;
-    std::istringstream name(point.model());
-    for (const NamePart part : {&NameParts::op, &NameParts::provider, &NameParts::precision, &NameParts::direction,
-                                &NameParts::shape, &NameParts::cache})
-        std::getline(name, parts.*part, '/');
-    return parts;
+    const std::vector<std::string> names = benchmark_names(point);
+    return {names[0], names[1], names[2], names[3], names[4], names[5]};
 }
 
 /// Points of one reason, or of one problem.
@@ -73,10 +68,7 @@ std::vector<std::string> matrix_cells(const PointGroup& problem, const std::vect
     for (const Point* point : problem.points) {
         const Summary& ms = ms_of(*point);
         const std::string provider = name_parts(*point).provider;
-        // Without intervals only ranges that lie apart tell which is faster.
-        const bool has_intervals = ms.has_interval() && best.has_interval();
-        const bool is_fastest =
-            problem.points.size() > 1 && (has_intervals ? ms.ci_low <= best.ci_high : ms.min <= best.max);
+        const bool is_fastest = problem.points.size() > 1 && may_be_as_fast(ms, best);
         if (is_fastest) fastest.push_back(provider);
         const auto column = static_cast<std::size_t>(std::ranges::find(providers, provider) - providers.begin());
         cells[column] = fmt::format("{}{} {}", is_fastest && providers.size() > 1 ? "* " : "",

@@ -76,6 +76,9 @@ bool is_told_as_sweep(const SectionContext& context);
 bool is_of_single_ops(const Result& result);
 /// The six parts of such a point's name: op, provider, precision, direction, shape, cache.
 std::vector<std::string> benchmark_names(const Point& point);
+/// Whether `next`, whose median is no shorter, may be as fast as `first`: their 95 % intervals overlap, or where one
+/// has none, all their samples do.
+bool may_be_as_fast(const Summary& next, const Summary& first);
 /// "5 x 500 of lstm, 3.1 us each"; empty where there are none.
 std::string serial_chain_text(const std::vector<SerialChain>& groups);
 

@@ -39,14 +39,7 @@ struct Problem {
     Names names;
     std::vector<Benchmark> by = {};
 
-    /// Whether the next may be as fast: the intervals overlap, or one is missing and the medians are within 5 %.
-    bool is_tie() const {
-        if (by.size() < 2) return false;
-        const Summary &first = by[0].ms(), &next = by[1].ms();
-        constexpr double close = 1.05;
-        if (!first.has_interval() || !next.has_interval()) return next.median < close * first.median;
-        return next.ci_low <= first.ci_high;
-    }
+    bool is_tie() const { return by.size() > 1 && may_be_as_fast(by[1].ms(), by[0].ms()); }
     std::string fastest() const {
         return is_tie() ? by[0].names[provider] + " or " + by[1].names[provider] : by[0].names[provider];
     }
@@ -131,6 +124,10 @@ Names benchmark_names(const Point& point) {
     return names;
 }
 
+bool may_be_as_fast(const Summary& next, const Summary& first) {
+    return next.has_interval() && first.has_interval() ? next.ci_low <= first.ci_high : next.min <= first.max;
+}
+
 bool is_of_single_ops(const Result& result) {
     const auto is_op = [](const Point& point) { return point.steps.size() == 1 && point.steps[0].layer == "micro"; };
     return result.points.size() > 1 && std::ranges::any_of(result.points, is_op) &&
@@ -167,7 +164,7 @@ Section single_ops_section(const SectionContext& context) {
     section.add(rates_chart(problems));
     section.add(std::move(rows));
     section.add(Paragraph{
-        "Two providers are named where their intervals overlap, or where one has no interval and they are within 5 %. A time without an interval has too few independent samples for one."});
+        "Two providers are named where their intervals overlap, or where one has no interval and the ranges of their samples overlap. A time without an interval has too few independent samples for one."});
     return section;
 }
 
