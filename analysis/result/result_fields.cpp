@@ -118,7 +118,7 @@ OBJECT(
 
 OBJECT(RoofReadings, "roof_readings", "A CPU's roof of all cores between the samples", FIELD(ceiling, "Its name"),
        FIELD(values, {.most = highest_roof, .least = 0},
-             "In its unit, in order of time; each is the faster of two runs of its probe"));
+             "In its unit, in order of time; each is the second of two runs of its probe"));
 
 OBJECT(
     Conditions, "conditions",

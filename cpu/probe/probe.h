@@ -32,7 +32,8 @@ class RoofReader {
 
     /// The ceilings that are read.
     const std::vector<std::string>& names() const { return names_; }
-    /// The faster of two runs of the probe of each, in its ceiling's unit. What lies in the caches is gone.
+    /// The second of two runs of the probe of each, in its ceiling's unit: the faster one would be above what most
+    /// samples meet on a shared host. What lies in the caches is gone.
     std::vector<double> read() const;
 
   private:

@@ -48,7 +48,7 @@ struct ConditionBlock {
 /// What a roof of all of a CPU's cores was between the samples. Other programs take of both, so both are compared.
 struct RoofReadings {
     std::string ceiling;         ///< its name
-    std::vector<double> values;  ///< in its unit, in order of time; each is the faster of two runs of its probe
+    std::vector<double> values;  ///< in its unit, in order of time; each is the second of two runs of its probe
     bool operator==(const RoofReadings&) const = default;
 };
 

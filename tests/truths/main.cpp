@@ -65,6 +65,8 @@ bool is_chosen(const Truth& truth, const Options& options) {
 /// How often a truth is measured on a host that others disturb. After that it is WRONG if it always was, else one that
 /// cannot be told, of which a matrix may have one.
 constexpr int most_attempts = 8;
+/// No attempt begins later than that.
+constexpr double attempts_s = 75;
 
 /// The roofs of a device. Those of a CPU that truths are judged by are measured again as often as they are asked for.
 class DeviceRoofs {
@@ -113,8 +115,11 @@ Judgement attempt(const Truth& truth, const KnownSteps& known, const DeviceRoofs
         const bool starved = starvation.lacked(true).value_or(false);
         judgement = judge(truth.name, planted, result);
         if (judgement.result == TruthResult::ok) return judgement;
-        if (starved && !known.device().is_gpu())
+        if (known.device().is_gpu()) return judgement;
+        if (starved)
             disturbed = "the process lacked its CPUs meanwhile";
+        else if (judgement.rule == "no-ground")
+            disturbed = "its samples carry no conclusion: others use this host";
         else
             disturbed = disturbance(before, result, {planter.pace_ms(planted.steps), roofs.now()});
     } catch (const Unsupported&) {
@@ -131,7 +136,11 @@ Judgement look_at(const Truth& truth, const KnownSteps& known, const DeviceRoofs
     try {
         Judgement last;
         bool always_wrong = true;
-        for (int number = 1; number <= most_attempts; ++number) {
+        const auto start = std::chrono::steady_clock::now();
+        const auto is_late = [&] {
+            return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > attempts_s;
+        };
+        for (int number = 1; number <= most_attempts && (number == 1 || !is_late()); ++number) {
             std::string disturbed;
             try {
                 last = device.is_gpu() ? attempt(truth, known, roofs, seed, disturbed)
