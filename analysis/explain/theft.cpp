@@ -25,30 +25,41 @@ constexpr double least_share = 0.05;
 /// more of it, however much more it is asked to take.
 constexpr double same_share = 0.8;
 
-/// Several runs of one kind as one: what drifted between them is in the interval.
+/// Several runs of one kind as one.
 struct MergedRuns {
     Interval us;
     double clock_mhz = 0;  ///< 0: unknown
 };
 
+/// Mean of runs' medians. Its interval is that of a mean of independent runs, and holds all of them: what drifted
+/// between runs is in it, and one run that others disturbed does not make it as wide as that run's.
+Interval mean_of(const std::vector<Interval>& runs) {
+    Interval mean;
+    double below = 0, above = 0, least = runs.front().value, most = least;
+    for (const Interval& run : runs) {
+        mean.value += run.value / static_cast<double>(runs.size());
+        below += (run.value - run.low) * (run.value - run.low);
+        above += (run.high - run.value) * (run.high - run.value);
+        least = std::min(least, run.value);
+        most = std::max(most, run.value);
+    }
+    mean.low = std::min(least, mean.value - std::sqrt(below) / static_cast<double>(runs.size()));
+    mean.high = std::max(most, mean.value + std::sqrt(above) / static_cast<double>(runs.size()));
+    return mean;
+}
+
 MergedRuns merged(const PointFacts& facts, Taken taken, const std::vector<std::size_t>& steps) {
-    MergedRuns all;
-    int runs = 0;
+    std::vector<Interval> runs;
+    double clocks_mhz = 0;
     bool has_clocks = true;
     for (const TheftTimes& times : facts.theft_times) {
         if (times.taken != taken) continue;
-        const Interval us = sum_of_steps(times.step_us, steps);
-        all.us = runs == 0
-                     ? us
-                     : Interval{all.us.value + us.value, std::min(all.us.low, us.low), std::max(all.us.high, us.high)};
-        all.clock_mhz += times.clock_mhz;
+        runs.push_back(sum_of_steps(times.step_us, steps));
+        clocks_mhz += times.clock_mhz;
         has_clocks = has_clocks && times.clock_mhz > 0;
-        ++runs;
     }
-    if (runs == 0) return {};
-    all.us.value /= runs;
-    all.clock_mhz = has_clocks ? all.clock_mhz / runs : 0;
-    return all;
+    if (runs.empty()) return {};
+    return {mean_of(runs), has_clocks ? clocks_mhz / static_cast<double>(runs.size()) : 0};
 }
 
 /// ln(time ratio) as recorded; its interval also holds that at equal clocks.

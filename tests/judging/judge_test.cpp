@@ -245,6 +245,23 @@ TEST(Disturbance, IsTheWorkThatTookAnotherTime) {
     EXPECT_THAT(disturbance(look(10), grown, look(10)), HasSubstr("10.6 ms beside other sizes"));
 }
 
+TEST(Disturbance, IsTheBaselineBesideThievesThatMoved) {
+    KnownResult known = timed(10, false);
+    BandwidthTheft& theft = known.result->points[0].theft.emplace();
+    const auto run = [&](std::string takes, double share, double ms) {
+        ThiefRun& added = theft.runs.emplace_back();
+        added.takes = std::move(takes);
+        added.share = share;
+        added.latency_ms = ms;
+    };
+    run("nothing", 0, 14);
+    run("compute", 0, 14.4);
+    run("dram", 0.3, 20);
+    EXPECT_EQ(disturbance(look(10), known, look(10)), "") << "what is taken changes the time";
+    run("compute", 0, 18);
+    EXPECT_THAT(disturbance(look(10), known, look(10)), HasSubstr("the work took 14 to 18 ms"));
+}
+
 TEST(Disturbance, IsTheRoofThatMoved) {
     EXPECT_EQ(disturbance(look(10, 150), timed(10, true), look(10, 145)), "");
     EXPECT_THAT(disturbance(look(10, 150), timed(10, true), look(10, 120)),

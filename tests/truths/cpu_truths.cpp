@@ -218,6 +218,9 @@ Planted cpu_stream_causes(const Planter& at, const Drawn& drawn) {
     return planted;
 }
 
+/// Long enough for an interval where others use the host's bandwidth, too.
+constexpr double theft_s = 0.6;
+
 /// A CPU divided between work and a thief, as far as a truth must know it beforehand.
 struct DividedCpu {
     int work_threads;
@@ -235,7 +238,7 @@ DividedCpu divided_cpu(const Planter& at) {
 /// Where the work's threads reach what all cores do DRAM binds them. Else fewer of them read, so that a thief leaves
 /// more than they ask for: it does not.
 Planted cpu_theft_from_stream(const Planter& at, const Drawn& drawn) {
-    constexpr double reached = 0.9, left = 0.45;
+    constexpr double reached = 0.9, left = 0.2;
     const std::int64_t bytes = stream_bytes(at, drawn);
     const DividedCpu divided = divided_cpu(at);
     const auto beside = [bytes, threads = divided.work_threads](int busy) {
@@ -264,7 +267,7 @@ Planted cpu_theft_from_stream(const Planter& at, const Drawn& drawn) {
     add_elasticity(planted, Level::dram, share >= reached ? 1 : 0);
     if (share >= reached) planted.right = {{Bound::bandwidth, {"DRAM"}}};
     planted.budget = at.budget();
-    planted.budget.theft_s = 0.3;
+    planted.budget.theft_s = theft_s;
     return planted;
 }
 
@@ -281,7 +284,7 @@ Planted cpu_theft_from_fma(const Planter& at, const Drawn& drawn) {
     add_elasticity(planted, Level::dram, 0);
     planted.right = {{Bound::compute}};
     planted.budget = at.budget();
-    planted.budget.theft_s = 0.3;
+    planted.budget.theft_s = theft_s;
     return planted;
 }
 
@@ -295,7 +298,7 @@ Planted cpu_theft_from_chase(const Planter& at, const Drawn& drawn) {
         throw Unsupported("each chain has a thread of its own, and a thief would take some");
     step.on_part = [run = step.enqueue](Device&) { return run; };
     add_elasticity(planted, Level::dram, 0);
-    planted.budget.theft_s = 0.3;
+    planted.budget.theft_s = theft_s;
     return planted;
 }
 

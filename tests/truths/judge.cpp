@@ -95,6 +95,19 @@ std::set<std::string> roofs_of(const KnownResult& known) {
     return names;
 }
 
+/// What takes no bandwidth leaves the work's time as it is, so all of these times are one.
+std::string moved_beside_thieves(const Point& point) {
+    if (!point.theft) return "";
+    std::vector<double> ms;
+    for (const ThiefRun& run : point.theft->runs)
+        if (run.share == 0) ms.push_back(run.latency_ms);
+    if (ms.empty()) return "";
+    const auto [low, high] = std::ranges::minmax(ms);
+    if (high - low <= steady_roof * high) return "";
+    return fmt::format("beside a thief that takes no bandwidth the work took {:.3g} to {:.3g} ms: others use this host",
+                       low, high);
+}
+
 }  // namespace
 
 Judgement judge(std::string_view truth, const Planted& planted, const KnownResult& known) {
@@ -132,6 +145,7 @@ std::string disturbance(const HostLook& before, const KnownResult& known, const 
         if (std::abs(ms - before.work_ms) > steady_pace * before.work_ms)
             return fmt::format("the same work took {:.3g} ms before and {:.3g} ms {}: others use this host",
                                before.work_ms, ms, when);
+    if (const std::string why = moved_beside_thieves(point); !why.empty()) return why;
     for (const std::string& name : roofs_of(known)) {
         std::vector<double> values;
         for (const HostLook* look : {&before, &after})
