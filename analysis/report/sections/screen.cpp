@@ -79,7 +79,7 @@ Told share_of_peak(const SectionContext& context) {
     const std::optional<Roof> left = context.explanation().facts.roofs.matrix(point.precision());
     if (measured && left && context.explanation().is_by_roofs_between_samples &&
         left->per_s < (1 - disturbed) * measured->per_s)
-        shares.push_back(fmt::format("{} of the peak meanwhile", percent(flop_per_s / left->per_s)));
+        shares.push_back(fmt::format("{} of what it was during the run", percent(flop_per_s / left->per_s)));
     const Environment& environment = context.result().environment;
     if (const MachineFile* machine = machine_of(environment, point.backend()))
         if (const std::optional<Roof> stated = Roofs(scaled_to(*machine, environment)).matrix(point.precision()))
@@ -403,7 +403,7 @@ Section first_screen_section(const SectionContext& context) {
             fmt::format("{} {}.", fact.label.ends_with('?') ? fact.label : fact.label + ":", fact.value), Tone::lead});
     section.add(key_facts(context));
     if (Bullets changes = largest_changes(explanation); !changes.items.empty()) {
-        section.add(Paragraph{"What would give most of it back on this machine, at most:"});
+        section.add(Paragraph{"What would save most on this machine, each at most:"});
         section.add(std::move(changes));
     }
     if (explanation.causes.has_fits) section.add(layers_by_cause(explanation.causes));
@@ -433,7 +433,7 @@ Section screen_section(const SectionContext& context) {
     add_apart(std::move(answer));
     if (Rows rows = where_the_time_goes(context); !rows.rows.empty()) add_apart({"", {std::move(rows)}});
     if (Bullets changes = largest_changes(context.explanation()); !changes.items.empty())
-        add_apart({"", {Paragraph{"What would give most of it back on this machine, at most:"}, std::move(changes)}});
+        add_apart({"", {Paragraph{"What would save most on this machine, each at most:"}, std::move(changes)}});
     add_apart(layers_of(context));
     return section;
 }

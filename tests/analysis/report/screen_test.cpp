@@ -81,7 +81,7 @@ TEST(Screen, HasTheAnswerAndWhatAReaderDecidesBy) {
                              "useful work",
                              "at its roof, at the highest clock",
                              "#####",
-                             "What would give most of it back on this machine, at most:",
+                             "What would save most on this machine, each at most:",
                              "of fixed time: fewer, larger kernels",
                              "h.*.attn and h.*.mlp.c_fc",
                              "gain, ms",
