@@ -68,13 +68,14 @@ std::string traffic_text(const DramShare& dram) {
                        percent(dram.share));
 }
 
-/// What happened as a thief took DRAM's bandwidth from the work; empty where none did.
+/// What happened as a thief took DRAM's bandwidth from the work, which had fewer SMs or threads then; empty where none
+/// did.
 std::string taken_text(const BandwidthElasticity& theft) {
     if (!theft.model || theft.model->dram.effects.empty()) return "";
     const TheftEffect& most = theft.model->dram.effects.back();
     const double grew = most.ratio.value - 1;
-    return fmt::format("{} less bandwidth makes it {:.1f} % {}", percent(most.share), 100 * std::abs(grew),
-                       grew < 0 ? "shorter" : "longer");
+    return fmt::format("with {} less, {} {} took {:.1f} % {}", percent(most.share), theft.multiprocessors,
+                       name(theft.workers), 100 * std::abs(grew), grew < 0 ? "shorter" : "longer");
 }
 
 /// Whether time grew as DRAM's bandwidth was taken away.

@@ -116,9 +116,11 @@ OBJECT(
     FIELD(pressure_share, "Share of the time in which some task of the host waited for a CPU"),
     FIELD(starved_samples, "Discarded and repeated"));
 
-OBJECT(RoofReadings, "roof_readings", "A CPU's roof of all cores between the samples", FIELD(ceiling, "Its name"),
-       FIELD(values, {.most = highest_roof, .least = 0},
-             "In its unit, in order of time; each is the second of two runs of its probe"));
+OBJECT(
+    RoofReadings, "roof_readings", "A CPU's roof of all cores between the samples", FIELD(ceiling, "Its name"),
+    FIELD(
+        values, {.most = highest_roof, .least = 0},
+        "In its unit, in order of time; each is the second of two runs of its probe, or the faster one in files of before 2026-11-28"));
 
 OBJECT(
     Conditions, "conditions",

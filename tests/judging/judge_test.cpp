@@ -254,12 +254,15 @@ TEST(Disturbance, IsTheBaselineBesideThievesThatMoved) {
         added.share = share;
         added.latency_ms = ms;
     };
-    run("nothing", 0, 14);
+    run("nothing", 0, 12);
+    run("compute", 0, 14);
     run("compute", 0, 14.4);
     run("dram", 0.3, 20);
-    EXPECT_EQ(disturbance(look(10), known, look(10)), "") << "what is taken changes the time";
+    EXPECT_EQ(disturbance(look(10), known, look(10)), "") << "what a thief takes, or only its clock, changes the time";
     run("compute", 0, 18);
     EXPECT_THAT(disturbance(look(10), known, look(10)), HasSubstr("the work took 14 to 18 ms"));
+    theft = {.unavailable = "work and thief took turns", .runs = {}};
+    EXPECT_EQ(disturbance(look(10), known, look(10)), "work and thief took turns");
 }
 
 TEST(Disturbance, IsTheRoofThatMoved) {

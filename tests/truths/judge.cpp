@@ -95,17 +95,18 @@ std::set<std::string> roofs_of(const KnownResult& known) {
     return names;
 }
 
-/// What takes no bandwidth leaves the work's time as it is, so all of these times are one.
+/// Beside thieves that only compute the work's times are one. Without any, work and thief took turns.
 std::string moved_beside_thieves(const Point& point) {
     if (!point.theft) return "";
     std::vector<double> ms;
     for (const ThiefRun& run : point.theft->runs)
-        if (run.share == 0) ms.push_back(run.latency_ms);
+        if (run.takes == "compute") ms.push_back(run.latency_ms);
+    if (!point.theft->unavailable.empty()) return point.theft->unavailable;
     if (ms.empty()) return "";
     const auto [low, high] = std::ranges::minmax(ms);
     if (high - low <= steady_roof * high) return "";
-    return fmt::format("beside a thief that takes no bandwidth the work took {:.3g} to {:.3g} ms: others use this host",
-                       low, high);
+    return fmt::format("beside a thief that only computes the work took {:.3g} to {:.3g} ms: others use this host", low,
+                       high);
 }
 
 }  // namespace

@@ -62,10 +62,10 @@ bool is_chosen(const Truth& truth, const Options& options) {
     return options.only.empty() || std::ranges::find(options.only, truth.name) != options.only.end();
 }
 
-/// How often a truth is measured on a host that others disturb. After that it is WRONG if it always was, else one that
-/// cannot be told, of which a matrix may have one.
-constexpr int most_attempts = 8;
-/// No attempt begins later than that.
+/// How often a truth is measured on a host that others disturb. After that it is WRONG if it always was, three times at
+/// least, else one that cannot be told, of which a matrix may have one.
+constexpr int most_attempts = 8, least_attempts = 3;
+/// After the least number, no attempt begins later than that.
 constexpr double attempts_s = 75;
 
 /// The roofs of a device. Those of a CPU that truths are judged by are measured again as often as they are asked for.
@@ -118,10 +118,11 @@ Judgement attempt(const Truth& truth, const KnownSteps& known, const DeviceRoofs
         if (known.device().is_gpu()) return judgement;
         if (starved)
             disturbed = "the process lacked its CPUs meanwhile";
-        else if (judgement.rule == "no-ground")
-            disturbed = "its samples carry no conclusion: others use this host";
         else
             disturbed = disturbance(before, result, {planter.pace_ms(planted.steps), roofs.now()});
+        // No conclusion is kbench's own word that the figures carry none.
+        if (const Verdict& model = result.explained.verdicts.model; disturbed.empty() && model.rule == "no-ground")
+            disturbed = model.evidence.empty() ? "no conclusion is drawn" : model.evidence.front();
     } catch (const Unsupported&) {
         throw;
     } catch (const Error& error) {
@@ -140,7 +141,7 @@ Judgement look_at(const Truth& truth, const KnownSteps& known, const DeviceRoofs
         const auto is_late = [&] {
             return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > attempts_s;
         };
-        for (int number = 1; number <= most_attempts && (number == 1 || !is_late()); ++number) {
+        for (int number = 1; number <= most_attempts && (number <= least_attempts || !is_late()); ++number) {
             std::string disturbed;
             try {
                 last = device.is_gpu() ? attempt(truth, known, roofs, seed, disturbed)

@@ -97,9 +97,9 @@ struct HostLook {
 /// The pace of what is planted may differ so much while it is measured, and a roof that it is judged by: no more than
 /// its figures may be off.
 inline constexpr double steady_pace = 0.03, steady_roof = figure_tolerance;
-/// Why nothing certain was planted: the same work took another time, or a roof was another, before, while or after it
-/// was measured. Empty where neither was. A host that others use does this, and whatever kbench says of it would be
-/// judged by a figure of another time.
+/// Why nothing certain was planted: the same work took another time before, while or after it was measured, or beside
+/// thieves that only compute; or a roof was another. Empty where none was. A host that others use does this, and
+/// whatever kbench says of it would be judged by a figure of another time.
 std::string disturbance(const HostLook& before, const KnownResult& known, const HostLook& after);
 
 }  // namespace kbench

@@ -64,7 +64,7 @@ TEST(InShort, WhatAThiefShowedIsOfFewerSms) {
     Explanation explanation = bound_by(Bound::compute, "");
     explanation.theft.multiprocessors = 112;
     explanation.theft.model.emplace().dram.effects = {{0.25, {1.018, 1.01, 1.02}}};
-    EXPECT_EQ(bandwidth_bound(explanation).why, "25 % less bandwidth makes it 1.8 % longer");
+    EXPECT_EQ(bandwidth_bound(explanation).why, "with 25 % less, 112 SMs took 1.8 % longer");
 }
 
 TEST(InShort, AnotherBoundIsNo) {
