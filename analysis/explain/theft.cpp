@@ -34,27 +34,22 @@ struct MergedRuns {
 /// Mean of runs' medians. Two runs' interval holds all of both. That of more is a mean's, so that one run that others
 /// disturbed does not make it as wide as that run's: the runs' own intervals, and what drifted between them.
 Interval mean_of(const std::vector<Interval>& runs) {
-    // 95 % of a mean of three lie within so many ranges (Lord, Biometrika 34, 1947, table 9); of more, within fewer.
+    // 95 % of means of three lie within so many ranges of their samples (Lord, Biometrika 34, 1947); of more, within
+    // fewer.
     constexpr double ranges = 1.304;
     const auto count = static_cast<double>(runs.size());
-    Interval mean;
-    double below = 0, above = 0;
-    Interval hull = runs.front();
-    double least = hull.value, most = least;
+    double mean = 0, below = 0, above = 0;
     for (const Interval& run : runs) {
-        mean.value += run.value / count;
+        mean += run.value / count;
         below += (run.value - run.low) * (run.value - run.low);
         above += (run.high - run.value) * (run.high - run.value);
-        hull.low = std::min(hull.low, run.low);
-        hull.high = std::max(hull.high, run.high);
-        least = std::min(least, run.value);
-        most = std::max(most, run.value);
     }
-    if (runs.size() < 3) return {mean.value, hull.low, hull.high};
-    const double drifted = ranges * (most - least);
-    mean.low = mean.value - std::hypot(std::sqrt(below) / count, drifted);
-    mean.high = mean.value + std::hypot(std::sqrt(above) / count, drifted);
-    return mean;
+    if (runs.size() < 3)
+        return {mean, std::ranges::min(runs, {}, &Interval::low).low, std::ranges::max(runs, {}, &Interval::high).high};
+    const auto [least, most] = std::ranges::minmax(runs, {}, &Interval::value);
+    const double drifted = ranges * (most.value - least.value);
+    return {mean, mean - std::hypot(std::sqrt(below) / count, drifted),
+            mean + std::hypot(std::sqrt(above) / count, drifted)};
 }
 
 MergedRuns merged(const PointFacts& facts, Taken taken, const std::vector<std::size_t>& steps) {

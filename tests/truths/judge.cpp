@@ -97,11 +97,10 @@ std::set<std::string> roofs_of(const KnownResult& known) {
 
 /// Beside thieves that only compute the work's times are one. Without any, work and thief took turns.
 std::string moved_beside_thieves(const Point& point) {
-    if (!point.theft) return "";
+    if (!point.theft || !point.theft->unavailable.empty()) return point.theft ? point.theft->unavailable : "";
     std::vector<double> ms;
     for (const ThiefRun& run : point.theft->runs)
         if (run.takes == "compute") ms.push_back(run.latency_ms);
-    if (!point.theft->unavailable.empty()) return point.theft->unavailable;
     if (ms.empty()) return "";
     const auto [low, high] = std::ranges::minmax(ms);
     if (high - low <= steady_roof * high) return "";

@@ -62,6 +62,12 @@ TEST(Screen, OfACommittedRunIsOneScreen) {
     }
 }
 
+/// Others used that host: its peak was lower between the samples than when it was measured.
+TEST(Screen, OfABusyHostHasTheShareOfItsPeakDuringTheRun) {
+    EXPECT_THAT(write_screen(committed_run("xeon-2026-11-28/gpt2-large-fp32.json.gz"), 100),
+                HasSubstr("63 % of the measured peak, 82 % of what it was during the run"));
+}
+
 TEST(Screen, HasTheAnswerAndWhatAReaderDecidesBy) {
     const std::string text = write_screen(committed_run("h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz"), 100);
     for (const char* part : {"NVIDIA H100",
