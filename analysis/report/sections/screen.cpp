@@ -22,7 +22,8 @@ namespace kbench {
 namespace {
 
 constexpr std::size_t screen_layers = 4, most_changes = 3, bar_width = 20;
-constexpr double clock_tolerance = 0.01;    ///< a clock that is read in the graph may be above the highest by this part
+constexpr double clock_tolerance = 0.01;  ///< a clock that is read in the graph may be above the highest by this part
+constexpr const char* changes_heading = "What would save most on this machine, each at most:";
 constexpr double disturbed = 0.05;          ///< a roof was lower by more than this part while it was measured
 constexpr double noteworthy_share = 0.01;   ///< a row of its own has this part of the time
 constexpr double noteworthy_change = 0.02;  ///< and a change gives this part back
@@ -403,7 +404,7 @@ Section first_screen_section(const SectionContext& context) {
             fmt::format("{} {}.", fact.label.ends_with('?') ? fact.label : fact.label + ":", fact.value), Tone::lead});
     section.add(key_facts(context));
     if (Bullets changes = largest_changes(explanation); !changes.items.empty()) {
-        section.add(Paragraph{"What would save most on this machine, each at most:"});
+        section.add(Paragraph{changes_heading});
         section.add(std::move(changes));
     }
     if (explanation.causes.has_fits) section.add(layers_by_cause(explanation.causes));
@@ -433,7 +434,7 @@ Section screen_section(const SectionContext& context) {
     add_apart(std::move(answer));
     if (Rows rows = where_the_time_goes(context); !rows.rows.empty()) add_apart({"", {std::move(rows)}});
     if (Bullets changes = largest_changes(context.explanation()); !changes.items.empty())
-        add_apart({"", {Paragraph{"What would save most on this machine, each at most:"}, std::move(changes)}});
+        add_apart({"", {Paragraph{changes_heading}, std::move(changes)}});
     add_apart(layers_of(context));
     return section;
 }
