@@ -150,6 +150,7 @@ int measure_and_report(RunRequest& request, const std::string& command_line, con
     if (device.is_gpu() && request.run.sm_scaling_s > 0) keep_parts(device);
     const std::unique_ptr<Profiler> profiler = make_profiler(device);
     profiler->check(request.run.counters);
+    refuse_points(request.run, device);
     const OutputDirectory out = prepare_directory(request.run.out, request.run.model.name, request.resume);
     request.run.out = out.path;
     const PointStore store(request.run.out);

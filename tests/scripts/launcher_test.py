@@ -3,6 +3,7 @@ no two builds are at work, and what it says meanwhile."""
 
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -21,7 +22,9 @@ echo "$*" >>"$FOLDER/cmake.calls"
 echo "begin $$" >>"$FOLDER/builds"
 ${DAEMON:-true}
 for ((file = 1; file <= 4; ++file)); do
-    echo "[$((file - 1))/${FILES:-4}] Building CXX object" # what was done before, as $NINJA_STATUS says
+    language=CXX
+    ((file > 1)) || language=${FIRST:-CXX}
+    echo "[$((file - 1))/${FILES:-4}] Building $language object" # what was done before, as $NINJA_STATUS says
     sleep "$(echo "$SECONDS_OF_BUILD" | awk '{ print $1 / 4 }')" & echo "compiler $!" >>"$FOLDER/builds"
     wait $!
 done
@@ -189,6 +192,16 @@ class Progress(Launcher):
     def test_on_a_terminal_it_rewrites_one_line(self) -> None:
         self.assertRegex(self.on_a_terminal(SECONDS_OF_BUILD="8"),
                          rb"compiling\r\n(\r\x1b\[Kkbench: compiled \d of 4 files, about \d+ s left)+\r\x1b\[K$")
+
+    def test_kernels_come_first_and_count_for_more(self) -> None:
+        build = self.root / "build/release/build.ninja"
+        build.parent.mkdir(parents=True)
+        build.write_text("build first.cu.o: CUDA first.cu\n" + "build other.cpp.o: CXX other.cpp\n" * 3)
+        text = self.on_a_terminal(SECONDS_OF_BUILD="8", FIRST="CUDA")
+        left = [int(seconds) for seconds in re.findall(rb"compiled 1 of 4 files, about (\d+) s left", text)]
+        self.assertTrue(left)
+        # Of 2 to 4 s 5 of 11 parts are done; 1 of 4 files would promise 6 to 12 s more.
+        self.assertLessEqual(max(left), 5, text)
 
     def test_the_first_files_of_many_promise_no_time(self) -> None:
         self.assertRegex(self.on_a_terminal(SECONDS_OF_BUILD="8", FILES="400"),

@@ -25,8 +25,22 @@ constexpr std::size_t screen_layers = 4, most_changes = 3, bar_width = 20;
 constexpr double clock_tolerance = 0.01;  ///< a clock that is read in the graph may be above the highest by this part
 constexpr const char* changes_heading = "What would save most on this machine, each at most:";
 constexpr double disturbed = 0.05;          ///< a roof was lower by more than this part while it was measured
+constexpr double said_above = 0.02;         ///< steps add up to more than the time by this part of it
 constexpr double noteworthy_share = 0.01;   ///< a row of its own has this part of the time
 constexpr double noteworthy_change = 0.02;  ///< and a change gives this part back
+
+/// All times of a table in the unit of their sum, with as many decimals.
+class ShownTime {
+  public:
+    explicit ShownTime(double all_us)
+        : unit_(time_unit(all_us * 1e-3)), decimals_(decimals_for(all_us * 1e-3 * unit_.per_ms, time_digits)) {}
+    std::string_view unit() const { return unit_.name; }
+    std::string operator()(double us) const { return fixed(us * 1e-3 * unit_.per_ms, decimals_); }
+
+  private:
+    TimeUnit unit_;
+    int decimals_;
+};
 
 double median_us(const Point& point) { return point.end_to_end->latency.summary_ms.median * 1e3; }
 
@@ -191,14 +205,12 @@ Rows where_the_time_goes(const SectionContext& context) {
     const double latency_us = median_us(context.point());
     const bool is_of_steps = !has_causes && std::abs(latency_us - sums.time_us) > most_in_no_step * latency_us;
     const double all_us = has_causes ? whole.time_us : is_of_steps ? sums.time_us : latency_us;
-    const TimeUnit unit = time_unit(all_us * 1e-3);
-    const int decimals = decimals_for(all_us * 1e-3 * unit.per_ms, time_digits);
+    const ShownTime shown(all_us);
     Rows rows{{words(is_of_steps ? "Where the steps' time goes" : "Where the time goes"),
-               figures(std::string(unit.name)), figures("%"), words("")}};
+               figures(std::string(shown.unit())), figures("%"), words("")}};
     if (has_causes) rows.columns.push_back(words("", 1));
     const auto add = [&](std::string_view label, double us, std::string_view brief = "") {
-        rows.rows.push_back({std::string(label), fixed(us * 1e-3 * unit.per_ms, decimals), fixed(100 * us / all_us, 1),
-                             bar(us / all_us)});
+        rows.rows.push_back({std::string(label), shown(us), fixed(100 * us / all_us, 1), bar(us / all_us)});
         if (has_causes) rows.rows.back().emplace_back(brief);
     };
     // What is short together, so that the rows still add up.
@@ -211,7 +223,9 @@ Rows where_the_time_goes(const SectionContext& context) {
     };
     if (has_causes)
         for (std::size_t i = 0; i < cause_count; ++i)
-            add_if_long(info(cause_at(i)).name, whole.lines.us[i].value, info(cause_at(i)).brief);
+            add_if_long(info(cause_at(i)).name, whole.lines.us[i].value,
+                        cause_at(i) == Cause::useful && context.point().backend() == "cpu" ? "at its roof"
+                                                                                           : info(cause_at(i)).brief);
     else
         for (const StepGroup& group : sums.groups) add_if_long(group.name, group.time_us);
     if (!has_causes && !is_of_steps) add_if_long("in no step", all_us - sums.time_us);
@@ -250,6 +264,7 @@ Bullets largest_changes(const Explanation& explanation) {
     };
     std::vector<Change> changes;
     const CauseGroup& whole = explanation.causes.whole;
+    const ShownTime shown(whole.time_us);
     for (std::size_t i = 0; i < cause_count; ++i) {
         const std::string change = whole.change(cause_at(i));
         if (cause_at(i) == Cause::useful || cause_at(i) == Cause::unexplained || change.empty()) continue;
@@ -257,7 +272,7 @@ Bullets largest_changes(const Explanation& explanation) {
         if (us < noteworthy_change * whole.time_us) continue;
         // All layers have one clock.
         changes.push_back(
-            {us, fmt::format("{} of {}: {}{}", time_text(us), info(cause_at(i)).name, change,
+            {us, fmt::format("{} {} of {}: {}{}", shown(us), shown.unit(), info(cause_at(i)).name, change,
                              cause_at(i) == Cause::clock ? "" : most_in(explanation.causes, cause_at(i)))});
     }
     std::ranges::stable_sort(changes, std::greater{}, &Change::us);
@@ -311,7 +326,7 @@ Section layers_of(const SectionContext& context) {
     const QueriedTable found = query_point(context.result(), context.index, query);
     const StepSums sums = by_layer(context.point());
     const double all_us = causes.has_fits && causes.whole.time_us > 0 ? causes.whole.time_us : sums.time_us;
-    const int decimals = decimals_for(all_us * 1e-3, time_digits);
+    const ShownTime shown_time(all_us);
     struct Layer {
         double gain_us, us;
         std::vector<std::string> cells;
@@ -330,25 +345,30 @@ Section layers_of(const SectionContext& context) {
         const double gain_us = has_gain ? recoverable_us(*cause) : -1;
         layers.push_back({gain_us,
                           sum->time_us,
-                          {cells[0], fixed(sum->time_us * 1e-3, decimals), fixed(100 * sum->time_us / all_us, 1),
-                           has_gain ? fixed(gain_us * 1e-3, decimals) : "", short_bound(explanation, cells[0]),
+                          {cells[0], shown_time(sum->time_us), fixed(100 * sum->time_us / all_us, 1),
+                           has_gain ? shown_time(gain_us) : "", short_bound(explanation, cells[0]),
                            occupancy_text(cells[2], cells[1]), limiter_text(row)}});
     }
     std::ranges::stable_sort(layers, std::greater{}, &Layer::gain_us);
     const std::size_t others = layers.size() - std::min(layers.size(), screen_layers);
     layers.resize(layers.size() - others);
     const bool by_gain = !layers.empty() && layers.front().gain_us >= 0;
-    Rows rows{{names(by_gain ? "layer by gain" : "layer by time"), figures("ms"), figures("%"), figures("gain, ms"),
-               words("bound"), figures("occ %, of max", 1), words("occ limit, mostly", 2)}};
+    Rows rows{{names(by_gain ? "layer by gain" : "layer by time"), figures(std::string(shown_time.unit())),
+               figures("%"), figures(fmt::format("gain, {}", shown_time.unit())), words("bound"),
+               figures("occ %, of max", 1), words("occ limit, mostly", 2)}};
     double shown_us = 0;
     for (Layer& layer : layers) {
         shown_us += layer.us;
         rows.rows.push_back(std::move(layer.cells));
     }
     if (others > 0)
-        rows.rows.push_back({fmt::format("{} more", others), fixed((sums.time_us - shown_us) * 1e-3, decimals),
+        rows.rows.push_back({fmt::format("{} more", others), shown_time(sums.time_us - shown_us),
                              fixed(100 * (sums.time_us - shown_us) / all_us, 1), "", "", "", ""});
-    return {"", {std::move(rows)}};
+    Section section{"", {std::move(rows)}};
+    if (sums.time_us > (1 + said_above) * all_us)
+        section.add(Paragraph{fmt::format("Steps are timed one by one: together they took {} of the time above.",
+                                          percent(sums.time_us / all_us))});
+    return section;
 }
 
 /// Latency, share of peak, what binds it and what changes could give back, each a card.

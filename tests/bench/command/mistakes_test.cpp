@@ -1,6 +1,7 @@
 // What people mistype or misremember, and the one line that answers: a row each.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -108,6 +109,7 @@ class Mistakes : public Program {
 TEST_F(Mistakes, AreAnsweredInOneLineWithExitCodeTwo) {
     for (const Mistake& mistake : mistakes)
         expect_refusal(with_paths(std::string(mistake.command)), std::string(mistake.answer));
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "cache")) << "something was measured before a refusal";
 }
 
 }  // namespace
