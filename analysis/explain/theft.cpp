@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/explain/step_groups.h"
+#include "analysis/result/student_t.h"
 
 namespace kbench {
 namespace {
@@ -24,6 +25,8 @@ constexpr double least_share = 0.05;
 /// Shares above this part of the largest are the same: each is known to a tenth. Work that fills DRAM leaves a thief no
 /// more of it, however much more it is asked to take.
 constexpr double same_share = 0.8;
+/// From so many turns on their median has an interval of 95 %.
+constexpr std::size_t least_turns = 6;
 
 /// Several runs of one kind as one.
 struct MergedRuns {
@@ -31,12 +34,25 @@ struct MergedRuns {
     double clock_mhz = 0;  ///< 0: unknown
 };
 
+/// 95 % of means of so few runs lie within this part of the runs' range: of three (Lord, Biometrika 34, 1947), and of
+/// more within less.
+constexpr double ranges_of_three = 1.304;
+constexpr std::size_t few_runs = 5;
+
+/// How far the mean of three or more runs may be off by what drifted between them. Of more than a few: how far it may
+/// be from one run more (Student's t), as the one is that they are compared with.
+double drift_between(const std::vector<Interval>& runs, double mean) {
+    const auto [least, most] = std::ranges::minmax(runs, {}, &Interval::value);
+    if (runs.size() <= few_runs) return ranges_of_three * (most.value - least.value);
+    double squares = 0;
+    for (const Interval& run : runs) squares += (run.value - mean) * (run.value - mean);
+    const auto count = static_cast<double>(runs.size());
+    return student_t(normal_975, count - 1) * std::sqrt(squares / (count - 1) * (1 + 1 / count));
+}
+
 /// Mean of runs' medians. Two runs' interval holds all of both. That of more is a mean's, so that one run that others
 /// disturbed does not make it as wide as that run's: the runs' own intervals, and what drifted between them.
 Interval mean_of(const std::vector<Interval>& runs) {
-    // 95 % of means of three lie within so many ranges of their samples (Lord, Biometrika 34, 1947); of more, within
-    // fewer.
-    constexpr double ranges = 1.304;
     const auto count = static_cast<double>(runs.size());
     double mean = 0, below = 0, above = 0;
     for (const Interval& run : runs) {
@@ -46,8 +62,7 @@ Interval mean_of(const std::vector<Interval>& runs) {
     }
     if (runs.size() < 3)
         return {mean, std::ranges::min(runs, {}, &Interval::low).low, std::ranges::max(runs, {}, &Interval::high).high};
-    const auto [least, most] = std::ranges::minmax(runs, {}, &Interval::value);
-    const double drifted = ranges * (most.value - least.value);
+    const double drifted = drift_between(runs, mean);
     return {mean, mean - std::hypot(std::sqrt(below) / count, drifted),
             mean + std::hypot(std::sqrt(above) / count, drifted)};
 }
@@ -66,13 +81,16 @@ MergedRuns merged(const PointFacts& facts, Taken taken, const std::vector<std::s
     return {mean_of(runs), has_clocks ? clocks_mhz / static_cast<double>(runs.size()) : 0};
 }
 
-/// ln(time ratio) as recorded; its interval also holds that at equal clocks.
-Interval slowdown(const Interval& us, double clock_mhz, const MergedRuns& computing) {
-    Interval grew = log_ratio(us, computing.us);
-    const double clock = clock_mhz > 0 && computing.clock_mhz > 0 ? std::log(clock_mhz / computing.clock_mhz) : 0;
-    grew.low = std::min(grew.low, grew.low + clock);
-    grew.high = std::max(grew.high, grew.high + clock);
-    return grew;
+/// ln of the time ratio at the largest share of a level.
+struct Slowdown {
+    double share;
+    Interval recorded;
+    Interval grew;  ///< the same; its interval also holds that at equal clocks
+};
+
+/// ln(clock / clock of the run that only computes); 0 where one is unknown.
+double log_clocks(double clock_mhz, double computing_mhz) {
+    return clock_mhz > 0 && computing_mhz > 0 ? std::log(clock_mhz / computing_mhz) : 0;
 }
 
 /// How much was taken away, as a logarithm: of the roof over what is left of it.
@@ -85,6 +103,70 @@ const TheftTimes* largest(const PointFacts& facts, Taken taken) {
         if (times.taken == taken && times.share >= least_share && (most == nullptr || times.share > most->share))
             most = &times;
     return most;
+}
+
+/// A run that takes the largest share beside one that only computes, both in a row.
+struct Turn {
+    const TheftTimes *taking, *computing;
+};
+
+/// The turns in which nearly the largest share was taken, each run in one of them.
+std::vector<Turn> turns_of(const PointFacts& facts, Taken taken) {
+    const TheftTimes* most = largest(facts, taken);
+    std::vector<Turn> turns;
+    if (most == nullptr) return turns;
+    for (std::size_t i = 0; i + 1 < facts.theft_times.size(); ++i) {
+        Turn turn{&facts.theft_times[i], &facts.theft_times[i + 1]};
+        if (turn.taking->taken == Taken::compute) std::swap(turn.taking, turn.computing);
+        if (turn.taking->taken != taken || turn.computing->taken != Taken::compute ||
+            turn.taking->share <= same_share * most->share)
+            continue;
+        turns.push_back(turn);
+        ++i;
+    }
+    return turns;
+}
+
+/// The median and its interval between order statistics (the sign test's: as many samples lie below the median as coins
+/// show heads). It holds for samples of any spread that do not resemble their neighbours: turns do not, as what drifts
+/// cancels in each.
+Interval median_of_turns(std::vector<double> samples) {
+    std::ranges::sort(samples);
+    const std::size_t n = samples.size();
+    double exactly = std::pow(0.5, static_cast<double>(n)), below = 0;  // the chance of `outside` heads, of fewer
+    std::size_t outside = 0;
+    for (; below + exactly <= 0.025; ++outside) {
+        below += exactly;
+        exactly *= static_cast<double>(n - outside) / static_cast<double>(outside + 1);
+    }
+    const std::size_t low = outside > 0 ? outside - 1 : 0;
+    return {(samples[(n - 1) / 2] + samples[n / 2]) / 2, samples[low], samples[n - 1 - low]};
+}
+
+/// By the turns, if they are enough for an interval of their median: what drifts more slowly than turns change is in
+/// both runs of one. Else the run of the largest share against all runs that only compute.
+std::optional<Slowdown> slowdown(const PointFacts& facts, Taken taken, const std::vector<std::size_t>& steps,
+                                 const MergedRuns& computing) {
+    const TheftTimes* most = largest(facts, taken);
+    if (most == nullptr) return std::nullopt;
+    std::vector<double> recorded, at_equal_clocks, shares;
+    for (const auto& [taking, beside] : turns_of(facts, taken)) {
+        recorded.push_back(
+            std::log(sum_of_steps(taking->step_us, steps).value / sum_of_steps(beside->step_us, steps).value));
+        at_equal_clocks.push_back(recorded.back() + log_clocks(taking->clock_mhz, beside->clock_mhz));
+        shares.push_back(taking->share);
+    }
+    if (recorded.size() >= least_turns) {
+        const Interval ratio = median_of_turns(recorded), at_clocks = median_of_turns(at_equal_clocks);
+        return Slowdown{median_of_turns(shares).value,
+                        ratio,
+                        {ratio.value, std::min(ratio.low, at_clocks.low), std::max(ratio.high, at_clocks.high)}};
+    }
+    const Interval ratio = log_ratio(sum_of_steps(most->step_us, steps), computing.us);
+    const double clock = log_clocks(most->clock_mhz, computing.clock_mhz);
+    return Slowdown{most->share,
+                    ratio,
+                    {ratio.value, std::min(ratio.low, ratio.low + clock), std::max(ratio.high, ratio.high + clock)}};
 }
 
 /// What DRAM's thief took of L2, through which its bytes pass: a share of L2's roof for each of DRAM's. 0: unknown.
@@ -110,26 +192,41 @@ BandwidthFinding finding_of(const LevelElasticity& level) {
 }
 
 /// Fills in the elasticities at the largest shares: L2's first, as DRAM's thief takes L2's bandwidth as well.
-void add_elasticities(TheftGroup& group, const PointFacts& facts, const MergedRuns& computing) {
-    const auto grew = [&](const TheftTimes& times) {
-        return slowdown(sum_of_steps(times.step_us, group.steps), times.clock_mhz, computing);
-    };
+void add_elasticities(TheftGroup& group, const PointFacts& facts, const std::optional<Slowdown>& by_dram,
+                      const std::optional<Slowdown>& by_l2) {
     const auto over = [](const Interval& of, double under) {
         return Interval{of.value / under, of.low / under, of.high / under};
     };
-    if (const TheftTimes* run = largest(facts, Taken::l2))
-        group.l2.elasticity = over(grew(*run), taken_away(run->share));
-    if (const TheftTimes* run = largest(facts, Taken::dram)) {
-        Interval by_dram = grew(*run);
-        if (group.l2.elasticity) {
-            const double of_l2 = taken_away(run->share * l2_share_of_dram(facts));
-            // Less bandwidth makes nothing faster: a negative elasticity is an error and takes nothing out.
-            by_dram.value -= of_l2 * std::max(0.0, group.l2.elasticity->value);
-            by_dram.low -= of_l2 * std::max(0.0, group.l2.elasticity->high);
-            by_dram.high -= of_l2 * std::max(0.0, group.l2.elasticity->low);
-        }
-        group.dram.elasticity = over(by_dram, taken_away(run->share));
+    if (by_l2) group.l2.elasticity = over(by_l2->grew, taken_away(by_l2->share));
+    if (!by_dram) return;
+    Interval grew = by_dram->grew;
+    if (group.l2.elasticity) {
+        const double of_l2 = taken_away(by_dram->share * l2_share_of_dram(facts));
+        // Less bandwidth makes nothing faster: a negative elasticity is an error and takes nothing out.
+        grew.value -= of_l2 * std::max(0.0, group.l2.elasticity->value);
+        grew.low -= of_l2 * std::max(0.0, group.l2.elasticity->high);
+        grew.high -= of_l2 * std::max(0.0, group.l2.elasticity->low);
     }
+    group.dram.elasticity = over(grew, taken_away(by_dram->share));
+}
+
+/// What each share did, least first; those of turns are one.
+std::vector<TheftEffect> effects_of(const PointFacts& facts, Taken taken, const std::vector<std::size_t>& steps,
+                                    const MergedRuns& computing, const std::optional<Slowdown>& largest_share) {
+    const std::vector<Turn> turns = turns_of(facts, taken);
+    const bool is_by_turns = turns.size() >= least_turns;
+    std::vector<TheftEffect> effects;
+    for (const TheftTimes& times : facts.theft_times) {
+        const bool is_turn = std::ranges::any_of(turns, [&](const Turn& turn) { return turn.taking == &times; });
+        if (times.taken == taken && !(is_by_turns && is_turn))
+            effects.push_back({times.share, quotient(sum_of_steps(times.step_us, steps), computing.us)});
+    }
+    if (is_by_turns)
+        effects.push_back({largest_share->share,
+                           {std::exp(largest_share->recorded.value), std::exp(largest_share->recorded.low),
+                            std::exp(largest_share->recorded.high)}});
+    std::ranges::stable_sort(effects, {}, &TheftEffect::share);
+    return effects;
 }
 
 TheftGroup theft_group(const PointFacts& facts, std::string name, const std::vector<std::size_t>& steps) {
@@ -139,16 +236,12 @@ TheftGroup theft_group(const PointFacts& facts, std::string name, const std::vec
     group.alone_us = merged(facts, Taken::nothing, steps).us;
     const MergedRuns computing = merged(facts, Taken::compute, steps);
     group.us = computing.us;
-    for (const TheftTimes& times : facts.theft_times) {
-        if (times.taken != Taken::dram && times.taken != Taken::l2) continue;
-        LevelElasticity& level = times.taken == Taken::dram ? group.dram : group.l2;
-        level.effects.push_back({times.share, quotient(sum_of_steps(times.step_us, steps), computing.us)});
-    }
-    add_elasticities(group, facts, computing);
-    for (LevelElasticity* level : {&group.dram, &group.l2}) {
-        std::ranges::stable_sort(level->effects, {}, &TheftEffect::share);
-        level->finding = finding_of(*level);
-    }
+    const std::optional<Slowdown> by_dram = slowdown(facts, Taken::dram, steps, computing),
+                                  by_l2 = slowdown(facts, Taken::l2, steps, computing);
+    group.dram.effects = effects_of(facts, Taken::dram, steps, computing, by_dram);
+    group.l2.effects = effects_of(facts, Taken::l2, steps, computing, by_l2);
+    add_elasticities(group, facts, by_dram, by_l2);
+    for (LevelElasticity* level : {&group.dram, &group.l2}) level->finding = finding_of(*level);
     return group;
 }
 

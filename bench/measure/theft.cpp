@@ -10,11 +10,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "bench/measure/cpu_thief.h"
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
 #include "kbench/error.h"
+#include "kbench/statistics.h"
 
 namespace kbench {
 namespace {
@@ -31,6 +34,12 @@ constexpr WantedRun wanted_runs[] = {
     {Taken::dram, 0.1},  {Taken::l2, 0.1},    {Taken::l2, 0.2},   {Taken::dram, 0.2}, {Taken::compute, 0},
 };
 constexpr std::size_t deciding_runs = 5;
+/// Turns of a thief that takes the largest share and one that only computes, in a time that is this part of a run's.
+/// What others do on the host for longer than a turn slows down both.
+constexpr std::size_t most_turns = 16, least_turns = 12;
+constexpr double turn_of_run = 0.2;
+/// A turn launches the work to warm up and then at least twice.
+constexpr double launches_in_turn = 3.5;
 /// What a thief takes of SMs or of power makes the work beside it no longer than this many times: beside one that is
 /// idle one wave of a grid may become two, beside one that computes the clock is lower.
 constexpr double most_by_fewer_sms = 2.2;
@@ -131,7 +140,64 @@ std::string why_not_beside_thief(std::span<const StepResult> steps, int multipro
     return "";
 }
 
+namespace {
+
+/// Where a thief that takes no bandwidth made the work far longer, throws the runs away and tells that in their place.
+bool too_slow(BandwidthTheft& theft, double before_ms, double ms, const WantedRun& wanted) {
+    const bool is_idle = wanted.taken == Taken::nothing;
+    if (before_ms <= 0 || ms <= (is_idle ? most_by_fewer_sms : most_by_power) * before_ms) return false;
+    theft.runs.clear();
+    theft.unavailable = fmt::format("{} the work took {:.3g} ms, {:.3g} {}: more than what a thief takes explains",
+                                    text_of(wanted), ms, before_ms, is_idle ? "alone" : "beside an idle one");
+    return true;
+}
+
+/// Whether turns can be as many as decide, in half of the time.
+bool has_time_for_turns(const TheftSetup& setup) {
+    const double turn_s = std::max(turn_of_run * setup.seconds, launches_in_turn * setup.alone_ms * 1e-3);
+    return setup.in_turns && 2 * turn_s * least_turns <= setup.longest_s / 2;
+}
+
+/// The work beside an idle thief, then in turns: they begin with the one that the turn before ended with, so that a
+/// steady drift is in as many of both kinds. Then beside the smaller shares of DRAM, while there is time.
+void run_in_turns(const TheftSetup& setup, BandwidthTheft& theft) {
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
+    const auto spent_s = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+    const double roof = roof_of(setup.roofs, Taken::dram);
+    const auto run = [&](const WantedRun& wanted, const TheftSetup& at) {
+        theft.runs.push_back(run_beside(at, wanted, wanted.share > 0 ? roof : 0));
+    };
+    const auto begin = [&](const WantedRun& wanted, std::string_view how) {
+        if (setup.begin) setup.begin(text_of(wanted) + std::string(how));
+    };
+    constexpr WantedRun idle{Taken::nothing, 0}, computing{Taken::compute, 0}, taking{Taken::dram, 0.3};
+    begin(idle, "");
+    run(idle, setup);
+    if (too_slow(theft, setup.alone_ms, theft.runs.front().latency_ms, idle)) return;
+    TheftSetup turn = setup;
+    turn.seconds *= turn_of_run;
+    begin(taking, " and one of compute in turns");
+    for (std::size_t i = 0; i < most_turns && (i < least_turns || spent_s() < setup.longest_s / 2); ++i) {
+        run(i % 2 == 0 ? computing : taking, turn);
+        run(i % 2 == 0 ? taking : computing, turn);
+    }
+    std::vector<double> computing_ms;
+    for (const ThiefRun& one : theft.runs)
+        if (one.takes == taken_names[static_cast<int>(Taken::compute)]) computing_ms.push_back(one.latency_ms);
+    if (too_slow(theft, theft.runs.front().latency_ms, summarise(computing_ms).median, computing)) return;
+    for (const WantedRun& smaller : {WantedRun{Taken::dram, 0.1}, WantedRun{Taken::dram, 0.2}}) {
+        const double next_s = std::max(setup.seconds, launches_in_turn * setup.alone_ms * 1e-3);
+        if (spent_s() + next_s > setup.longest_s) break;
+        begin(smaller, "");
+        run(smaller, setup);
+    }
+}
+
+}  // namespace
+
 void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft) {
+    if (has_time_for_turns(setup)) return run_in_turns(setup, theft);
     using Clock = std::chrono::steady_clock;
     const auto all = std::span(wanted_runs);
     const auto start = Clock::now();
@@ -145,13 +211,8 @@ void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft) {
         theft.runs.push_back(run_beside(setup, wanted, roof));
         if (wanted.share > 0) continue;
         const bool is_idle = wanted.taken == Taken::nothing;
-        const double ms = theft.runs.back().latency_ms;
         const double before_ms = is_idle ? setup.alone_ms : theft.runs.front().latency_ms;
-        if (before_ms <= 0 || ms <= (is_idle ? most_by_fewer_sms : most_by_power) * before_ms) continue;
-        theft.runs.clear();
-        theft.unavailable = fmt::format("{} the work took {:.3g} ms, {:.3g} {}: more than what a thief takes explains",
-                                        text_of(wanted), ms, before_ms, is_idle ? "alone" : "beside an idle one");
-        return;
+        if (too_slow(theft, before_ms, theft.runs.back().latency_ms, wanted)) return;
     }
 }
 
@@ -176,6 +237,7 @@ void measure_theft(const PartContext& at) {
                             .roofs = shared.roofs,
                             .seconds = at.options().theft_s,
                             .alone_ms = latency_s(at) * 1e3,
+                            .in_turns = !at.device.is_gpu(),
                             .is_short = latency_s(at) > time_of(at.device).longest_in_full_s,
                             .longest_s = std::min(time_of(at.device).longest_s, experiments_left_s(at)),
                             .begin = [&](const std::string& text) { at.begin(text); }},

@@ -194,7 +194,8 @@ void KnownSteps::run_beside_thieves(Point& point, const std::vector<KnownStep>& 
                                 .thief = *shared.thief,
                                 .multiprocessors = shared.workers,
                                 .roofs = shared.roofs,
-                                .seconds = seconds},
+                                .seconds = seconds,
+                                .in_turns = !device_.is_gpu()},
                                theft);
 }
 

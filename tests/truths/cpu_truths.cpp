@@ -219,7 +219,7 @@ Planted cpu_stream_causes(const Planter& at, const Drawn& drawn) {
 }
 
 /// Long enough for an interval where others use the host's bandwidth, too.
-constexpr double theft_s = 0.6;
+constexpr double theft_s = 0.3;
 
 /// A CPU divided between work and a thief, as far as a truth must know it beforehand.
 struct DividedCpu {

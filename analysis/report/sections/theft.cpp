@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analysis/report/sections/sections.h"
+#include "kbench/statistics.h"
 #include "models/base/format.h"
 
 namespace kbench {
@@ -62,14 +63,34 @@ Rows theft_rows(std::string_view title, const BandwidthElasticity& theft, const 
     return rows;
 }
 
-/// One row a run, in the order in which they were made.
+/// A row for all runs of one kind, in the order in which the first of each was made: what a thief was to take is a
+/// multiple of a tenth.
 Rows run_rows(const std::vector<TheftTimes>& runs, std::string_view clock) {
-    Rows rows{{names("thief takes"), figures("% of its roof"), figures("ms a launch"), figures(std::string(clock))}};
-    for (const TheftTimes& run : runs)
-        rows.rows.push_back({std::string(taken_names[static_cast<int>(run.taken)]),
-                             run.share > 0 ? fixed(100 * run.share, 1) : "",
-                             fixed(run.latency_ms, decimals_for(run.latency_ms, time_digits)),
-                             run.clock_mhz > 0 ? fixed(run.clock_mhz, 0) : ""});
+    struct Kind {
+        Taken taken;
+        long tenths;
+        std::vector<double> shares = {}, latencies_ms = {}, clocks_mhz = {};
+    };
+    std::vector<Kind> kinds;
+    for (const TheftTimes& run : runs) {
+        const long tenths = std::lround(10 * run.share);
+        auto kind = std::ranges::find_if(
+            kinds, [&](const Kind& one) { return one.taken == run.taken && one.tenths == tenths; });
+        if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {run.taken, tenths});
+        kind->shares.push_back(run.share);
+        kind->latencies_ms.push_back(run.latency_ms);
+        if (run.clock_mhz > 0) kind->clocks_mhz.push_back(run.clock_mhz);
+    }
+    Rows rows{{names("thief takes"), figures("% of its roof"), figures("runs"), figures("ms a launch"), figures("from"),
+               figures("to"), figures(std::string(clock))}};
+    for (const Kind& kind : kinds) {
+        const Summary ms = summarise(kind.latencies_ms), share = summarise(kind.shares);
+        const int decimals = decimals_for(ms.median, time_digits);
+        rows.rows.push_back({std::string(taken_names[static_cast<int>(kind.taken)]),
+                             share.median > 0 ? fixed(100 * share.median, 1) : "", fmt::to_string(ms.n),
+                             fixed(ms.median, decimals), fixed(ms.min, decimals), fixed(ms.max, decimals),
+                             kind.clocks_mhz.empty() ? "" : fixed(summarise(kind.clocks_mhz).median, 0)});
+    }
     return rows;
 }
 

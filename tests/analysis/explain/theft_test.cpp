@@ -194,6 +194,76 @@ TEST(Theft, IsDecidedThoughOneOfThreeBaselinesWasDisturbed) {
     EXPECT_EQ(finding(), cannot_tell) << "its median is another one";
 }
 
+/// A thief of 30 % of DRAM and one that computes change places so many times, on a host that is up to 1.5 times as slow
+/// from one turn to the next. `apart`: all turns of one before all of the other, at the same speeds.
+Point taken_in_turns(const TimeWith& time, int turns, bool apart = false) {
+    Point point;
+    point.steps.emplace_back().op = "op";
+    point.theft.emplace();
+    add_run(point, {{"op", time}}, {}, "nothing", 0);
+    const auto add = [&](bool takes, int turn) {
+        const double slower = 1 + 0.5 * std::abs(std::sin(7.0 * turn * turn));
+        const auto at_that_speed = [&](const Left& left) { return slower * time(left); };
+        add_run(point, {{"op", at_that_speed}}, {}, takes ? "dram" : "compute", takes ? 0.3 : 0);
+    };
+    if (apart) {
+        for (int turn = 0; turn < 2 * turns; ++turn) add(turn >= turns, turn);
+    } else {
+        for (int turn = 0; turn < turns; ++turn)
+            for (const bool takes : {turn % 2 != 0, turn % 2 == 0}) add(takes, turn);
+    }
+    return point;
+}
+
+TEST(Theft, IsDecidedByTurnsOnAHostWhoseSpeedChanges) {
+    const TheftGroup dram = theft_of(taken_in_turns(of_dram, 20)).by_op.at(0),
+                     sms = theft_of(taken_in_turns(of_sms, 20)).by_op.at(0);
+    EXPECT_NEAR(dram.dram.elasticity->value, 1, 1e-9);
+    EXPECT_EQ(dram.dram.finding, binds);
+    EXPECT_NEAR(sms.dram.elasticity->value, 0, 1e-9);
+    EXPECT_EQ(sms.dram.finding, does_not);
+    ASSERT_EQ(dram.dram.effects.size(), 1u) << "turns are one effect";
+    EXPECT_NEAR(dram.dram.effects.front().share, 0.3, 1e-9);
+    EXPECT_NEAR(dram.dram.effects.front().ratio.value, 1 / 0.7, 1e-9);
+}
+
+TEST(Theft, TheSameRunsApartOrInFewTurnsDecideNothing) {
+    for (const TimeWith& time : {TimeWith(of_dram), TimeWith(of_sms)}) {
+        const TheftGroup few = theft_of(taken_in_turns(time, 5)).by_op.at(0);
+        EXPECT_EQ(few.dram.finding, cannot_tell);
+        EXPECT_EQ(few.dram.effects.size(), 5u);
+    }
+    EXPECT_EQ(theft_of(taken_in_turns(of_sms, 20, true)).by_op.at(0).dram.finding, cannot_tell);
+    EXPECT_NE(theft_of(taken_in_turns(of_dram, 20, true)).by_op.at(0).dram.finding, binds);
+}
+
+/// The interval leaves three of sixteen turns out at either end, so that as many disturbed ones change nothing.
+TEST(Theft, ThreeOfSixteenTurnsMayBeDisturbed) {
+    for (const int disturbed : {3, 4}) {
+        Point point = taken_in_turns(of_sms, 16);
+        int left = disturbed;
+        for (ThiefRun& run : point.theft->runs)
+            if (run.takes == "dram" && left-- > 0) run.step_us[0] = run.step_high_us[0] = 2 * run.step_us[0];
+        const LevelElasticity dram = theft_of(point).by_op.at(0).dram;
+        EXPECT_EQ(dram.finding, disturbed == 3 ? does_not : cannot_tell);
+        EXPECT_NEAR(dram.elasticity->low, 0, 1e-9);
+        EXPECT_NEAR(dram.elasticity->high, disturbed == 3 ? 0 : std::log(2) / std::log(1 / 0.7), 1e-9);
+    }
+}
+
+/// Clocks of the turns' own runs: a thief that lowers them is not bandwidth.
+TEST(Theft, TurnsHoldTheFigureAtEqualClocks) {
+    Point point = taken_in_turns(of_sms, 20);
+    for (ThiefRun& run : point.theft->runs)
+        if (run.takes == "dram") {
+            run.sm_clock_mhz = Quantity::measured(*run.sm_clock_mhz.value * 0.8);
+            for (double* us : {&run.step_us[0], &run.step_low_us[0], &run.step_high_us[0]}) *us /= 0.8;
+        }
+    const Interval elasticity = *theft_of(point).by_op.at(0).dram.elasticity;
+    EXPECT_NEAR(elasticity.low, 0, 1e-9);
+    EXPECT_NEAR(elasticity.high, std::log(1 / 0.8) / std::log(1 / 0.7), 1e-9);
+}
+
 TEST(Theft, ASmallShareThatSlowsMoreThanALargeOneDecidesNothing) {
     Point point = robbed({{"op", of_dram}});
     for (ThiefRun& run : point.theft->runs)

@@ -138,6 +138,34 @@ TEST(RunsBesideThieves, LeaveALevelWithoutARoofOut) {
         ElementsAre("nothing 0.0", "compute 0.0", "dram 0.3", "compute 0.0", "dram 0.1", "dram 0.2", "compute 0.0"));
 }
 
+std::vector<std::string> runs_in_turns(const std::function<void(TheftSetup& setup)>& change) {
+    PoliteThief thief;
+    return runs_beside(thief, roofs_of("cpu", {"cpu_dram_read"}), [&](TheftSetup& setup) {
+        setup.in_turns = true;
+        if (change) change(setup);
+    });
+}
+
+TEST(RunsBesideThieves, TakeTurnsThatBeginAsTheOnesBeforeEnded) {
+    const std::vector<std::string> runs = runs_in_turns({});
+    ASSERT_EQ(runs.size(), 1 + 2 * 16 + 2u);
+    EXPECT_EQ(runs.front(), "nothing 0.0");
+    for (std::size_t turn = 0; turn < 16; ++turn) {
+        const std::string first = turn % 2 == 0 ? "compute 0.0" : "dram 0.3";
+        EXPECT_EQ(runs[1 + 2 * turn], first) << turn;
+        EXPECT_NE(runs[2 + 2 * turn], first) << turn;
+    }
+    EXPECT_THAT(std::vector(runs.end() - 2, runs.end()), ElementsAre("dram 0.1", "dram 0.2"));
+}
+
+TEST(RunsBesideThieves, TakeTurnsOnlyWhereThereIsTimeForEnoughOfThem) {
+    const auto long_work = [](TheftSetup& setup) { setup.alone_ms = 100, setup.longest_s = 3; };
+    EXPECT_THAT(runs_in_turns(long_work), ElementsAre("nothing 0.0", "compute 0.0", "dram 0.3", "compute 0.0",
+                                                      "dram 0.1", "dram 0.2", "compute 0.0"));
+    const auto little_time = [](TheftSetup& setup) { setup.longest_s = 0.11; };
+    EXPECT_GE(runs_in_turns(little_time).size(), 1 + 2 * 12u);
+}
+
 /// What is said of a GPU of so many SMs, whose driver is asked for nothing before: of a point with these steps that
 /// takes so long.
 std::string refused(int multiprocessors, std::vector<StepResult> steps, double ms, const Roofs& roofs) {
