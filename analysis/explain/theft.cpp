@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "analysis/explain/step_groups.h"
-#include "analysis/result/student_t.h"
 
 namespace kbench {
 namespace {
@@ -26,7 +25,7 @@ constexpr double least_share = 0.05;
 /// more of it, however much more it is asked to take.
 constexpr double same_share = 0.8;
 /// From so many turns on their median has an interval of 95 %.
-constexpr std::size_t least_turns = 6;
+constexpr std::size_t turns_for_interval = 6;
 
 /// Several runs of one kind as one.
 struct MergedRuns {
@@ -34,25 +33,12 @@ struct MergedRuns {
     double clock_mhz = 0;  ///< 0: unknown
 };
 
-/// 95 % of means of so few runs lie within this part of the runs' range: of three (Lord, Biometrika 34, 1947), and of
-/// more within less.
-constexpr double ranges_of_three = 1.304;
-constexpr std::size_t few_runs = 5;
-
-/// How far the mean of three or more runs may be off by what drifted between them. Of more than a few: how far it may
-/// be from one run more (Student's t), as the one is that they are compared with.
-double drift_between(const std::vector<Interval>& runs, double mean) {
-    const auto [least, most] = std::ranges::minmax(runs, {}, &Interval::value);
-    if (runs.size() <= few_runs) return ranges_of_three * (most.value - least.value);
-    double squares = 0;
-    for (const Interval& run : runs) squares += (run.value - mean) * (run.value - mean);
-    const auto count = static_cast<double>(runs.size());
-    return student_t(normal_975, count - 1) * std::sqrt(squares / (count - 1) * (1 + 1 / count));
-}
-
 /// Mean of runs' medians. Two runs' interval holds all of both. That of more is a mean's, so that one run that others
 /// disturbed does not make it as wide as that run's: the runs' own intervals, and what drifted between them.
 Interval mean_of(const std::vector<Interval>& runs) {
+    // 95 % of means of three lie within so many ranges of their samples (Lord, Biometrika 34, 1947); of more, within
+    // fewer.
+    constexpr double ranges = 1.304;
     const auto count = static_cast<double>(runs.size());
     double mean = 0, below = 0, above = 0;
     for (const Interval& run : runs) {
@@ -62,7 +48,8 @@ Interval mean_of(const std::vector<Interval>& runs) {
     }
     if (runs.size() < 3)
         return {mean, std::ranges::min(runs, {}, &Interval::low).low, std::ranges::max(runs, {}, &Interval::high).high};
-    const double drifted = drift_between(runs, mean);
+    const auto [least, most] = std::ranges::minmax(runs, {}, &Interval::value);
+    const double drifted = ranges * (most.value - least.value);
     return {mean, mean - std::hypot(std::sqrt(below) / count, drifted),
             mean + std::hypot(std::sqrt(above) / count, drifted)};
 }
@@ -105,28 +92,6 @@ const TheftTimes* largest(const PointFacts& facts, Taken taken) {
     return most;
 }
 
-/// A run that takes the largest share beside one that only computes, both in a row.
-struct Turn {
-    const TheftTimes *taking, *computing;
-};
-
-/// The turns in which nearly the largest share was taken, each run in one of them.
-std::vector<Turn> turns_of(const PointFacts& facts, Taken taken) {
-    const TheftTimes* most = largest(facts, taken);
-    std::vector<Turn> turns;
-    if (most == nullptr) return turns;
-    for (std::size_t i = 0; i + 1 < facts.theft_times.size(); ++i) {
-        Turn turn{&facts.theft_times[i], &facts.theft_times[i + 1]};
-        if (turn.taking->taken == Taken::compute) std::swap(turn.taking, turn.computing);
-        if (turn.taking->taken != taken || turn.computing->taken != Taken::compute ||
-            turn.taking->share <= same_share * most->share)
-            continue;
-        turns.push_back(turn);
-        ++i;
-    }
-    return turns;
-}
-
 /// The median and its interval between order statistics (the sign test's: as many samples lie below the median as coins
 /// show heads). It holds for samples of any spread that do not resemble their neighbours: turns do not, as what drifts
 /// cancels in each.
@@ -143,26 +108,54 @@ Interval median_of_turns(std::vector<double> samples) {
     return {(samples[(n - 1) / 2] + samples[n / 2]) / 2, samples[low], samples[n - 1 - low]};
 }
 
-/// By the turns, if they are enough for an interval of their median: what drifts more slowly than turns change is in
-/// both runs of one. Else the run of the largest share against all runs that only compute.
+/// A run that takes bandwidth beside one that only computes, both in a row.
+struct Turn {
+    const TheftTimes *taking, *computing;
+};
+
+/// The turns of a level, each run in one of them, if they are enough for an interval of their median; else none. One in
+/// which a thief got far less than in the others is left out.
+std::vector<Turn> turns_of(const PointFacts& facts, Taken taken) {
+    std::vector<Turn> turns;
+    std::vector<double> shares;
+    for (std::size_t i = 0; i + 1 < facts.theft_times.size(); ++i) {
+        Turn turn{&facts.theft_times[i], &facts.theft_times[i + 1]};
+        if (turn.taking->taken == Taken::compute) std::swap(turn.taking, turn.computing);
+        if (turn.taking->taken != taken || turn.computing->taken != Taken::compute) continue;
+        turns.push_back(turn);
+        shares.push_back(turn.taking->share);
+        ++i;
+    }
+    if (turns.size() < turns_for_interval) return {};
+    const double least = std::max(least_share, same_share * median_of_turns(shares).value);
+    std::erase_if(turns, [least](const Turn& turn) { return turn.taking->share < least; });
+    return turns.size() < turns_for_interval ? std::vector<Turn>{} : turns;
+}
+
+/// By turns where there are some: what drifts more slowly than they change is in both runs of one. Else the run of the
+/// largest share against all runs that only compute. Nothing where their times are not above 0 for certain.
 std::optional<Slowdown> slowdown(const PointFacts& facts, Taken taken, const std::vector<std::size_t>& steps,
                                  const MergedRuns& computing) {
-    const TheftTimes* most = largest(facts, taken);
-    if (most == nullptr) return std::nullopt;
     std::vector<double> recorded, at_equal_clocks, shares;
     for (const auto& [taking, beside] : turns_of(facts, taken)) {
-        recorded.push_back(
-            std::log(sum_of_steps(taking->step_us, steps).value / sum_of_steps(beside->step_us, steps).value));
+        const double us = sum_of_steps(taking->step_us, steps).value;
+        const double beside_us = sum_of_steps(beside->step_us, steps).value;
+        if (us <= 0 || beside_us <= 0) return std::nullopt;
+        recorded.push_back(std::log(us / beside_us));
         at_equal_clocks.push_back(recorded.back() + log_clocks(taking->clock_mhz, beside->clock_mhz));
         shares.push_back(taking->share);
     }
-    if (recorded.size() >= least_turns) {
+    if (!recorded.empty()) {
         const Interval ratio = median_of_turns(recorded), at_clocks = median_of_turns(at_equal_clocks);
         return Slowdown{median_of_turns(shares).value,
                         ratio,
                         {ratio.value, std::min(ratio.low, at_clocks.low), std::max(ratio.high, at_clocks.high)}};
     }
-    const Interval ratio = log_ratio(sum_of_steps(most->step_us, steps), computing.us);
+    const TheftTimes* most = largest(facts, taken);
+    if (most == nullptr) return std::nullopt;
+    const Interval us = sum_of_steps(most->step_us, steps);
+    if (us.low <= 0 || computing.us.low <= 0) return std::nullopt;
+    const Interval ratio = log_ratio(us, computing.us);
     const double clock = log_clocks(most->clock_mhz, computing.clock_mhz);
     return Slowdown{most->share,
                     ratio,
@@ -210,21 +203,17 @@ void add_elasticities(TheftGroup& group, const PointFacts& facts, const std::opt
     group.dram.elasticity = over(grew, taken_away(by_dram->share));
 }
 
-/// What each share did, least first; those of turns are one.
+/// What each share did, least first; turns are one.
 std::vector<TheftEffect> effects_of(const PointFacts& facts, Taken taken, const std::vector<std::size_t>& steps,
                                     const MergedRuns& computing, const std::optional<Slowdown>& largest_share) {
-    const std::vector<Turn> turns = turns_of(facts, taken);
-    const bool is_by_turns = turns.size() >= least_turns;
-    std::vector<TheftEffect> effects;
-    for (const TheftTimes& times : facts.theft_times) {
-        const bool is_turn = std::ranges::any_of(turns, [&](const Turn& turn) { return turn.taking == &times; });
-        if (times.taken == taken && !(is_by_turns && is_turn))
-            effects.push_back({times.share, quotient(sum_of_steps(times.step_us, steps), computing.us)});
+    if (largest_share && !turns_of(facts, taken).empty()) {
+        const Interval& grew = largest_share->recorded;
+        return {{largest_share->share, {std::exp(grew.value), std::exp(grew.low), std::exp(grew.high)}}};
     }
-    if (is_by_turns)
-        effects.push_back({largest_share->share,
-                           {std::exp(largest_share->recorded.value), std::exp(largest_share->recorded.low),
-                            std::exp(largest_share->recorded.high)}});
+    std::vector<TheftEffect> effects;
+    for (const TheftTimes& times : facts.theft_times)
+        if (times.taken == taken)
+            effects.push_back({times.share, quotient(sum_of_steps(times.step_us, steps), computing.us)});
     std::ranges::stable_sort(effects, {}, &TheftEffect::share);
     return effects;
 }
@@ -278,6 +267,7 @@ BandwidthElasticity bandwidth_elasticity(const PointFacts& facts) {
         return result;
     }
     result.multiprocessors = facts.theft_multiprocessors;
+    result.turns = turns_of(facts, Taken::dram).size();
     result.apart = largest(facts, Taken::l2) != nullptr && l2_share_of_dram(facts) > 0;
     const auto make = [&](std::string name, const std::vector<std::size_t>& of) {
         return theft_group(facts, std::move(name), of);

@@ -25,7 +25,7 @@ enum class BandwidthFinding {
 /// What one share did.
 struct TheftEffect {
     double share = 0;  ///< what the thief took of the level's roof
-    Interval ratio;    ///< time over that with a thief that only computes, as recorded
+    Interval ratio;    ///< time over that with a thief that only computes, as recorded; the median over turns
 };
 
 /// Steps against the bandwidth of one level.
@@ -55,6 +55,7 @@ struct BandwidthElasticity {
     std::string unavailable;                  ///< why there is none; empty when there is one, or nothing was asked for
     Workers workers = Workers::sms;           ///< what the work runs on
     int multiprocessors = 0;                  ///< the work's own meanwhile; 0: there is none
+    std::size_t turns = 0;                    ///< of a thief of DRAM and one that computes; 0: no turns
     bool apart = false;                       ///< whether DRAM's elasticity is known apart from L2's
     std::vector<TheftGroup> by_op, by_layer;  ///< longest first
     std::vector<TheftGroup> steps;            ///< that have kernels, in order

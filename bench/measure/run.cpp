@@ -345,9 +345,9 @@ void refuse_points(const RunOptions& asked, Device& device) {
     std::unique_ptr<CheckpointWeights> checkpoint;
     if (options.weights) checkpoint = std::make_unique<CheckpointWeights>(*options.weights);
     const auto tokens = options.inputs.find("tokens");
-    std::error_code none;  // a pipe is read once, by the run
-    const bool reads_tokens = tokens != options.inputs.end() &&
-                              !std::filesystem::is_fifo(token_file(tokens->second).path, none) && tokens->second != "-";
+    std::error_code none;  // a pipe or a terminal is read once, by the run
+    const bool reads_tokens =
+        tokens != options.inputs.end() && std::filesystem::is_regular_file(token_file(tokens->second).path, none);
     for (const PointSpec& spec : options.points()) {
         const Point point = unmeasured_point(options, device, spec);
         try {
@@ -355,10 +355,13 @@ void refuse_points(const RunOptions& asked, Device& device) {
             if (checkpoint) checkpoint->check(model);
             check_inputs_and_dumps(model, options);
             for (const TensorId id : model.inputs)
-                if (const Tensor& tensor = model.tensors[id]; reads_tokens && tensor.name == "tokens")
+                if (const Tensor& tensor = model.tensors[id]; reads_tokens && tensor.name == "tokens" &&
+                                                              !point.batch_is_max)  // how many that is only a run tells
                     read_tokens(tokens->second, tensor.rows(), tensor.columns(), tensor.contents.bound);
             plans.assign(model, point.precision());
-        } catch (const Unsupported&) {  // the run skips such a point
+        } catch (const UsageError&) {
+            throw;
+        } catch (const std::exception&) {  // the run skips such a point, or tells why it failed
         }
     }
 }

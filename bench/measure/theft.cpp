@@ -34,9 +34,9 @@ constexpr WantedRun wanted_runs[] = {
     {Taken::dram, 0.1},  {Taken::l2, 0.1},    {Taken::l2, 0.2},   {Taken::dram, 0.2}, {Taken::compute, 0},
 };
 constexpr std::size_t deciding_runs = 5;
-/// Turns of a thief that takes the largest share and one that only computes, in a time that is this part of a run's.
-/// What others do on the host for longer than a turn slows down both.
-constexpr std::size_t most_turns = 16, least_turns = 12;
+/// Turns of a thief that takes the largest share and one that only computes, each for this part of a run's time. What
+/// others do on the host for longer than a turn slows down both.
+constexpr std::size_t most_turns = 16, turns_wanted = 12, turns_needed = 6;
 constexpr double turn_of_run = 0.2;
 /// A turn launches the work to warm up and then at least twice.
 constexpr double launches_in_turn = 3.5;
@@ -152,52 +152,58 @@ bool too_slow(BandwidthTheft& theft, double before_ms, double ms, const WantedRu
     return true;
 }
 
-/// Whether turns can be as many as decide, in half of the time.
+/// Whether there can be as many turns as are wanted, in half of the time.
 bool has_time_for_turns(const TheftSetup& setup) {
     const double turn_s = std::max(turn_of_run * setup.seconds, launches_in_turn * setup.alone_ms * 1e-3);
-    return setup.in_turns && 2 * turn_s * least_turns <= setup.longest_s / 2;
+    return setup.in_turns && roof_of(setup.roofs, Taken::dram) > 0 && 2 * turn_s * turns_wanted <= setup.longest_s / 2;
 }
 
-/// The work beside an idle thief, then in turns: they begin with the one that the turn before ended with, so that a
-/// steady drift is in as many of both kinds. Then beside the smaller shares of DRAM, while there is time.
+/// The work beside an idle thief, then in turns. Each begins with what the one before ended with, so that a steady
+/// drift lengthens as many runs of both kinds.
 void run_in_turns(const TheftSetup& setup, BandwidthTheft& theft) {
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
     const auto spent_s = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
     const double roof = roof_of(setup.roofs, Taken::dram);
-    const auto run = [&](const WantedRun& wanted, const TheftSetup& at) {
-        theft.runs.push_back(run_beside(at, wanted, wanted.share > 0 ? roof : 0));
-    };
-    const auto begin = [&](const WantedRun& wanted, std::string_view how) {
-        if (setup.begin) setup.begin(text_of(wanted) + std::string(how));
-    };
     constexpr WantedRun idle{Taken::nothing, 0}, computing{Taken::compute, 0}, taking{Taken::dram, 0.3};
-    begin(idle, "");
-    run(idle, setup);
+    const auto begin = [&](const std::string& text) {
+        if (setup.begin) setup.begin(text);
+    };
+    begin(text_of(idle));
+    theft.runs.push_back(run_beside(setup, idle, 0));
     if (too_slow(theft, setup.alone_ms, theft.runs.front().latency_ms, idle)) return;
     TheftSetup turn = setup;
     turn.seconds *= turn_of_run;
-    begin(taking, " and one of compute in turns");
-    for (std::size_t i = 0; i < most_turns && (i < least_turns || spent_s() < setup.longest_s / 2); ++i) {
-        run(i % 2 == 0 ? computing : taking, turn);
-        run(i % 2 == 0 ? taking : computing, turn);
+    std::size_t turns = 0;
+    for (; turns < most_turns; ++turns) {
+        const double s = spent_s();
+        if (s > setup.longest_s || (turns >= turns_wanted && s > setup.longest_s / 2)) break;
+        begin(text_of(taking) + " and one that computes, in turns");
+        for (const bool takes : {turns % 2 != 0, turns % 2 == 0})
+            theft.runs.push_back(run_beside(turn, takes ? taking : computing, takes ? roof : 0));
     }
     std::vector<double> computing_ms;
-    for (const ThiefRun& one : theft.runs)
-        if (one.takes == taken_names[static_cast<int>(Taken::compute)]) computing_ms.push_back(one.latency_ms);
-    if (too_slow(theft, theft.runs.front().latency_ms, summarise(computing_ms).median, computing)) return;
-    for (const WantedRun& smaller : {WantedRun{Taken::dram, 0.1}, WantedRun{Taken::dram, 0.2}}) {
-        const double next_s = std::max(setup.seconds, launches_in_turn * setup.alone_ms * 1e-3);
-        if (spent_s() + next_s > setup.longest_s) break;
-        begin(smaller, "");
-        run(smaller, setup);
+    for (const ThiefRun& run : theft.runs)
+        if (run.takes == taken_names[static_cast<int>(Taken::compute)]) computing_ms.push_back(run.latency_ms);
+    if (turns < turns_needed) {
+        theft.runs.clear();
+        theft.unavailable = fmt::format("beside a thief there was time for {} turns only", turns);
+    } else {
+        too_slow(theft, theft.runs.front().latency_ms, summarise(computing_ms).median, computing);
     }
 }
 
 }  // namespace
 
 void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft) {
-    if (has_time_for_turns(setup)) return run_in_turns(setup, theft);
+    if (has_time_for_turns(setup)) {
+        try {
+            return run_in_turns(setup, theft);
+        } catch (const Error&) {
+            theft.runs.clear();  // a few turns would be taken for runs of other kinds
+            throw;
+        }
+    }
     using Clock = std::chrono::steady_clock;
     const auto all = std::span(wanted_runs);
     const auto start = Clock::now();

@@ -22,11 +22,12 @@ struct TheftSetup {
     const Roofs& roofs;     ///< shares of them are taken; a level without one is left out
     double seconds = 0.15;  ///< for the work beside each thief
     double alone_ms = 0;    ///< the work on all SMs or threads without a thief; 0: not known, and not compared with
-    /// Runs beside a thief that takes and one that computes change places often, if there is time for enough turns: for
-    /// a thief that changes what it takes at once, on a host that others use.
+    /// A thief that takes 30 % of DRAM and one that computes change places often, if there is time for enough turns:
+    /// for one that changes what it takes at once, on a host that others use. Nothing else is taken then.
     bool in_turns = false;
     bool is_short = false;  ///< the largest shares alone, in half as many runs
-    /// Runs end when the next one would end later, but not before one beside a thief of the largest share of DRAM.
+    /// Runs end when the next one would end later, but not before one beside a thief of the largest share of DRAM;
+    /// turns end with it.
     double longest_s = std::numeric_limits<double>::infinity();
     std::function<void(const std::string& text)> begin = {};  ///< called before each, with what comes
 };

@@ -23,6 +23,7 @@ constexpr std::size_t buffer_bytes = std::size_t{8} << 20, huge_page_bytes = std
 /// Between two looks at the clock and at the order: 64 KiB take some 10 us.
 constexpr std::size_t chunk_doubles = (std::size_t{64} << 10) / sizeof(double);
 constexpr int rounds_of_chunk = 2000;
+constexpr double most_behind_ns = 1e6;
 /// How long a thread may take to come to a new order.
 constexpr std::chrono::milliseconds longest_begin{500};
 
@@ -172,6 +173,8 @@ void ThiefThreads::follow(Member& member, unsigned order, double* buffer) {
             rest();
             continue;
         }
+        // What it lost while others had its core it does not catch up with: it would take more than its share.
+        stored = std::max(stored, bytes_per_ns * (ns - most_behind_ns));
         store_past_caches(buffer + at, chunk_doubles);
         at = (at + chunk_doubles) % (buffer_bytes / sizeof(double));
         stored += chunk_doubles * sizeof(double);

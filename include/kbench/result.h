@@ -205,8 +205,10 @@ struct ThiefRun {
 /// Time against bandwidth: how much each step slows down as DRAM's or L2's bandwidth is taken away. A thief that only
 /// computes, or idle SMs, show what power, clock and missing SMs do without that.
 struct BandwidthTheft {
-    std::string unavailable;     ///< why there is none; empty when there is one
-    std::vector<ThiefRun> runs;  ///< first the forward alone on its SMs; all on as many
+    std::string unavailable;  ///< why there is none; empty when there is one
+    /// First the forward alone on its SMs, then as they were made: a run beside one that only computes is its
+    /// neighbour's measure. All on as many SMs.
+    std::vector<ThiefRun> runs;
 };
 
 /// The SM's clock inside the graph, read by clock64 and globaltimer between steps of graphs that are not timed.

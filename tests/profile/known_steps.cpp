@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "analysis/explain/causes.h"
@@ -195,7 +196,8 @@ void KnownSteps::run_beside_thieves(Point& point, const std::vector<KnownStep>& 
                                 .multiprocessors = shared.workers,
                                 .roofs = shared.roofs,
                                 .seconds = seconds,
-                                .in_turns = !device_.is_gpu()},
+                                .in_turns = !device_.is_gpu(),
+                                .longest_s = device_.is_gpu() ? std::numeric_limits<double>::infinity() : 3},
                                theft);
 }
 

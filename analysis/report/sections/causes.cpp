@@ -18,10 +18,8 @@ std::string cause_share(double us, double whole_us) { return whole_us > 0 ? fixe
 /// The whole, a row a cause. A summary leaves out the interval and how a line was measured.
 Rows cause_rows(const CauseGroup& whole, Depth depth) {
     const bool is_full = depth == Depth::full;
-    const TimeUnit unit = time_unit(whole.time_us * 1e-3);
-    const double per_us = unit.per_ms * 1e-3;
-    const int decimals = decimals_for(whole.time_us * per_us, time_digits);
-    Rows rows{{words("by cause"), figures(std::string(unit.name)), figures("share %")}};
+    const TimesInUnit shown(whole.time_us * 1e-3);
+    Rows rows{{words("by cause"), figures(std::string(shown.unit())), figures("share %")}};
     if (is_full) rows.columns.push_back(figures("from"));
     if (is_full) rows.columns.push_back(figures("to"));
     rows.columns.push_back(words("what gives it back", 1, true));
@@ -31,10 +29,10 @@ Rows cause_rows(const CauseGroup& whole, Depth depth) {
         const Interval& us = whole.lines.us[i];
         if (is_nothing(us)) continue;
         const CauseInfo& cause = info(cause_at(i));
-        std::vector<std::string> cells{std::string(cause.name), fixed(us.value * per_us, decimals),
+        std::vector<std::string> cells{std::string(cause.name), shown(us.value * 1e-3),
                                        cause_share(us.value, whole.time_us)};
         if (is_full)
-            for (const double end : {us.low, us.high}) cells.push_back(fixed(end * per_us, decimals));
+            for (const double end : {us.low, us.high}) cells.push_back(shown(end * 1e-3));
         cells.push_back(whole.change(cause_at(i)));
         if (is_full)
             for (const std::string_view text : {cause.what, cause.how}) cells.emplace_back(text);

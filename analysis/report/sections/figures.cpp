@@ -26,22 +26,9 @@ constexpr TimeKind time_kinds[] = {
     {"D2H", "outputs to the host", &EndToEnd::device_to_host},
 };
 
-/// In a unit that suits the median.
-class Shown {
-  public:
-    explicit Shown(const Summary& ms)
-        : unit_(time_unit(ms.median)), decimals_(decimals_for(ms.median * unit_.per_ms, time_digits)) {}
-    std::string operator()(double value_ms) const { return fixed(value_ms * unit_.per_ms, decimals_); }
-    std::string_view unit() const { return unit_.name; }
-
-  private:
-    TimeUnit unit_;
-    int decimals_;
-};
-
 Fact fact_of(std::string_view name, const Timing& timing) {
     const Summary& ms = timing.summary_ms;
-    const Shown show(ms);
+    const TimesInUnit show(ms.median);
     const std::string interval = ms.has_interval()
                                      ? fmt::format(", 95 % interval {} to {}", show(ms.ci_low), show(ms.ci_high))
                                      : std::string(": too few for an interval");
@@ -56,7 +43,7 @@ Rows latency_rows(const Point& point) {
                figures("n"), figures("independent", 2)}};
     const auto add = [&rows](std::string_view name, const Timing& timing) {
         const Summary& ms = timing.summary_ms;
-        const Shown show(ms);
+        const TimesInUnit show(ms.median);
         rows.rows.push_back({std::string(name), std::string(show.unit()), show(ms.median),
                              ms.has_interval() ? fmt::format("[{}, {}]", show(ms.ci_low), show(ms.ci_high)) : "-",
                              show(ms.min), show(ms.mean), show(ms.p90), show(ms.p95), show(ms.p99), show(ms.max),

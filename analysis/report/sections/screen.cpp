@@ -29,19 +29,6 @@ constexpr double said_above = 0.02;         ///< steps add up to more than the t
 constexpr double noteworthy_share = 0.01;   ///< a row of its own has this part of the time
 constexpr double noteworthy_change = 0.02;  ///< and a change gives this part back
 
-/// All times of a table in the unit of their sum, with as many decimals.
-class ShownTime {
-  public:
-    explicit ShownTime(double all_us)
-        : unit_(time_unit(all_us * 1e-3)), decimals_(decimals_for(all_us * 1e-3 * unit_.per_ms, time_digits)) {}
-    std::string_view unit() const { return unit_.name; }
-    std::string operator()(double us) const { return fixed(us * 1e-3 * unit_.per_ms, decimals_); }
-
-  private:
-    TimeUnit unit_;
-    int decimals_;
-};
-
 double median_us(const Point& point) { return point.end_to_end->latency.summary_ms.median * 1e3; }
 
 /// A figure, and what is said of it: its interval, or what it is a share of.
@@ -205,12 +192,12 @@ Rows where_the_time_goes(const SectionContext& context) {
     const double latency_us = median_us(context.point());
     const bool is_of_steps = !has_causes && std::abs(latency_us - sums.time_us) > most_in_no_step * latency_us;
     const double all_us = has_causes ? whole.time_us : is_of_steps ? sums.time_us : latency_us;
-    const ShownTime shown(all_us);
+    const TimesInUnit shown(all_us * 1e-3);
     Rows rows{{words(is_of_steps ? "Where the steps' time goes" : "Where the time goes"),
                figures(std::string(shown.unit())), figures("%"), words("")}};
     if (has_causes) rows.columns.push_back(words("", 1));
     const auto add = [&](std::string_view label, double us, std::string_view brief = "") {
-        rows.rows.push_back({std::string(label), shown(us), fixed(100 * us / all_us, 1), bar(us / all_us)});
+        rows.rows.push_back({std::string(label), shown(us * 1e-3), fixed(100 * us / all_us, 1), bar(us / all_us)});
         if (has_causes) rows.rows.back().emplace_back(brief);
     };
     // What is short together, so that the rows still add up.
@@ -264,7 +251,7 @@ Bullets largest_changes(const Explanation& explanation) {
     };
     std::vector<Change> changes;
     const CauseGroup& whole = explanation.causes.whole;
-    const ShownTime shown(whole.time_us);
+    const TimesInUnit shown(whole.time_us * 1e-3);
     for (std::size_t i = 0; i < cause_count; ++i) {
         const std::string change = whole.change(cause_at(i));
         if (cause_at(i) == Cause::useful || cause_at(i) == Cause::unexplained || change.empty()) continue;
@@ -272,7 +259,7 @@ Bullets largest_changes(const Explanation& explanation) {
         if (us < noteworthy_change * whole.time_us) continue;
         // All layers have one clock.
         changes.push_back(
-            {us, fmt::format("{} {} of {}: {}{}", shown(us), shown.unit(), info(cause_at(i)).name, change,
+            {us, fmt::format("{} {} of {}: {}{}", shown(us * 1e-3), shown.unit(), info(cause_at(i)).name, change,
                              cause_at(i) == Cause::clock ? "" : most_in(explanation.causes, cause_at(i)))});
     }
     std::ranges::stable_sort(changes, std::greater{}, &Change::us);
@@ -326,7 +313,7 @@ Section layers_of(const SectionContext& context) {
     const QueriedTable found = query_point(context.result(), context.index, query);
     const StepSums sums = by_layer(context.point());
     const double all_us = causes.has_fits && causes.whole.time_us > 0 ? causes.whole.time_us : sums.time_us;
-    const ShownTime shown_time(all_us);
+    const TimesInUnit shown_time(all_us * 1e-3);
     struct Layer {
         double gain_us, us;
         std::vector<std::string> cells;
@@ -345,8 +332,8 @@ Section layers_of(const SectionContext& context) {
         const double gain_us = has_gain ? recoverable_us(*cause) : -1;
         layers.push_back({gain_us,
                           sum->time_us,
-                          {cells[0], shown_time(sum->time_us), fixed(100 * sum->time_us / all_us, 1),
-                           has_gain ? shown_time(gain_us) : "", short_bound(explanation, cells[0]),
+                          {cells[0], shown_time(sum->time_us * 1e-3), fixed(100 * sum->time_us / all_us, 1),
+                           has_gain ? shown_time(gain_us * 1e-3) : "", short_bound(explanation, cells[0]),
                            occupancy_text(cells[2], cells[1]), limiter_text(row)}});
     }
     std::ranges::stable_sort(layers, std::greater{}, &Layer::gain_us);
@@ -362,10 +349,10 @@ Section layers_of(const SectionContext& context) {
         rows.rows.push_back(std::move(layer.cells));
     }
     if (others > 0)
-        rows.rows.push_back({fmt::format("{} more", others), shown_time(sums.time_us - shown_us),
+        rows.rows.push_back({fmt::format("{} more", others), shown_time((sums.time_us - shown_us) * 1e-3),
                              fixed(100 * (sums.time_us - shown_us) / all_us, 1), "", "", "", ""});
     Section section{"", {std::move(rows)}};
-    if (sums.time_us > (1 + said_above) * all_us)
+    if (context.point().backend() == "cpu" && sums.time_us > (1 + said_above) * all_us)
         section.add(Paragraph{fmt::format("Steps are timed one by one: together they took {} of the time above.",
                                           percent(sums.time_us / all_us))});
     return section;

@@ -15,6 +15,7 @@
 #include "analysis/report/document.h"
 #include "analysis/study/study.h"
 #include "kbench/result.h"
+#include "models/base/format.h"
 
 namespace kbench {
 
@@ -107,6 +108,17 @@ Section first_screen_section(const SectionContext& context);
 std::vector<Fact> energy_facts(const Point& point);
 /// With that many decimals.
 std::string fixed(double value, int decimals);
+/// Times of one table or sentence: all in the unit that suits the largest or the median, with as many decimals.
+class TimesInUnit {
+  public:
+    explicit TimesInUnit(double ms) : unit_(time_unit(ms)), decimals_(decimals_for(ms * unit_.per_ms, time_digits)) {}
+    std::string operator()(double ms) const { return fixed(ms * unit_.per_ms, decimals_); }
+    std::string_view unit() const { return unit_.name; }
+
+  private:
+    TimeUnit unit_;
+    int decimals_;
+};
 /// "12.3 us", "4.56 ms".
 std::string time_text(double us);
 /// "12 h.1.attn", and what computes it: the name of a step where one points at it.

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "analysis/report/sections/sections.h"
-#include "kbench/statistics.h"
 #include "models/base/format.h"
 
 namespace kbench {
@@ -63,35 +62,27 @@ Rows theft_rows(std::string_view title, const BandwidthElasticity& theft, const 
     return rows;
 }
 
-/// A row for all runs of one kind, in the order in which the first of each was made: what a thief was to take is a
-/// multiple of a tenth.
+/// One row a run, in the order in which they were made.
 Rows run_rows(const std::vector<TheftTimes>& runs, std::string_view clock) {
-    struct Kind {
-        Taken taken;
-        long tenths;
-        std::vector<double> shares = {}, latencies_ms = {}, clocks_mhz = {};
-    };
-    std::vector<Kind> kinds;
-    for (const TheftTimes& run : runs) {
-        const long tenths = std::lround(10 * run.share);
-        auto kind = std::ranges::find_if(
-            kinds, [&](const Kind& one) { return one.taken == run.taken && one.tenths == tenths; });
-        if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {run.taken, tenths});
-        kind->shares.push_back(run.share);
-        kind->latencies_ms.push_back(run.latency_ms);
-        if (run.clock_mhz > 0) kind->clocks_mhz.push_back(run.clock_mhz);
-    }
-    Rows rows{{names("thief takes"), figures("% of its roof"), figures("runs"), figures("ms a launch"), figures("from"),
-               figures("to"), figures(std::string(clock))}};
-    for (const Kind& kind : kinds) {
-        const Summary ms = summarise(kind.latencies_ms), share = summarise(kind.shares);
-        const int decimals = decimals_for(ms.median, time_digits);
-        rows.rows.push_back({std::string(taken_names[static_cast<int>(kind.taken)]),
-                             share.median > 0 ? fixed(100 * share.median, 1) : "", fmt::to_string(ms.n),
-                             fixed(ms.median, decimals), fixed(ms.min, decimals), fixed(ms.max, decimals),
-                             kind.clocks_mhz.empty() ? "" : fixed(summarise(kind.clocks_mhz).median, 0)});
-    }
+    Rows rows{{names("thief takes"), figures("% of its roof"), figures("ms a launch"), figures(std::string(clock))}};
+    for (const TheftTimes& run : runs)
+        rows.rows.push_back({std::string(taken_names[static_cast<int>(run.taken)]),
+                             run.share > 0 ? fixed(100 * run.share, 1) : "",
+                             fixed(run.latency_ms, decimals_for(run.latency_ms, time_digits)),
+                             run.clock_mhz > 0 ? fixed(run.clock_mhz, 0) : ""});
     return rows;
+}
+
+/// With what the times beside a thief that takes bandwidth are compared.
+std::string comparison_text(const BandwidthElasticity& theft) {
+    if (theft.turns > 0)
+        return fmt::format(
+            "It and one that only computes change places in {} turns, and figures are medians over the turns: what slows the host down for longer than a turn is in both.",
+            theft.turns);
+    const double by_power = theft.model->us.value / theft.model->alone_us.value - 1;
+    return fmt::format(
+        "A thief that only computes shows what power and clock do: with it the steps take {:.1f} % {} time than beside an idle one, and the other times are compared with that.",
+        100 * std::abs(by_power), by_power < 0 ? "less" : "more");
 }
 
 void add_sentences(Bullets& bullets, const TheftGroup& group) {
@@ -107,12 +98,11 @@ Section theft_section(const SectionContext& context) {
     Section section{"Time against bandwidth"};
     if (!theft.unavailable.empty()) section.add(Paragraph{theft.unavailable, Tone::missing});
     if (!theft.model) return section;
-    const double by_power = theft.model->us.value / theft.model->alone_us.value - 1;
     const WorkTexts& texts = work_texts[static_cast<int>(theft.workers)];
     section.add(Paragraph{fmt::format(
-        "The same work on {} {}, while a thief on {} takes a part of what {} share, {}. A thief that only computes shows what power and clock do: with it the steps take {:.1f} % {} time than beside an idle one, and the other times are compared with that. The elasticity is ln(time ratio) / ln(roof / what was left of it): 1 where time grows as bandwidth is taken away, 0 where it stays.{}{}",
+        "The same work on {} {}, while a thief on {} takes a part of what {} share, {}. {} The elasticity is ln(time ratio) / ln(roof / what was left of it): 1 where time grows as bandwidth is taken away, 0 where it stays.{}{}",
         theft.multiprocessors, theft.multiprocessors == 1 ? texts.one : name(theft.workers), texts.thief, texts.all,
-        texts.taken, 100 * std::abs(by_power), by_power < 0 ? "less" : "more",
+        texts.taken, comparison_text(theft),
         std::ranges::any_of(context.explanation().facts.theft_times,
                             [](const TheftTimes& run) { return run.clock_mhz > 0; })
             ? " Its interval holds the figure at equal clocks, too."

@@ -148,22 +148,72 @@ std::vector<std::string> runs_in_turns(const std::function<void(TheftSetup& setu
 
 TEST(RunsBesideThieves, TakeTurnsThatBeginAsTheOnesBeforeEnded) {
     const std::vector<std::string> runs = runs_in_turns({});
-    ASSERT_EQ(runs.size(), 1 + 2 * 16 + 2u);
+    ASSERT_EQ(runs.size(), 1 + 2 * 16u);
     EXPECT_EQ(runs.front(), "nothing 0.0");
     for (std::size_t turn = 0; turn < 16; ++turn) {
-        const std::string first = turn % 2 == 0 ? "compute 0.0" : "dram 0.3";
-        EXPECT_EQ(runs[1 + 2 * turn], first) << turn;
-        EXPECT_NE(runs[2 + 2 * turn], first) << turn;
+        const bool takes_first = turn % 2 != 0;
+        EXPECT_EQ(runs[1 + 2 * turn], takes_first ? "dram 0.3" : "compute 0.0") << turn;
+        EXPECT_EQ(runs[2 + 2 * turn], takes_first ? "compute 0.0" : "dram 0.3") << turn;
     }
-    EXPECT_THAT(std::vector(runs.end() - 2, runs.end()), ElementsAre("dram 0.1", "dram 0.2"));
 }
 
-TEST(RunsBesideThieves, TakeTurnsOnlyWhereThereIsTimeForEnoughOfThem) {
-    const auto long_work = [](TheftSetup& setup) { setup.alone_ms = 100, setup.longest_s = 3; };
-    EXPECT_THAT(runs_in_turns(long_work), ElementsAre("nothing 0.0", "compute 0.0", "dram 0.3", "compute 0.0",
-                                                      "dram 0.1", "dram 0.2", "compute 0.0"));
-    const auto little_time = [](TheftSetup& setup) { setup.longest_s = 0.11; };
-    EXPECT_GE(runs_in_turns(little_time).size(), 1 + 2 * 12u);
+TEST(RunsBesideThieves, TakeTurnsOnlyWhereThereIsTimeForEnoughOfThemAndARoof) {
+    const std::vector<std::string> one_by_one{"nothing 0.0", "compute 0.0", "dram 0.3",   "compute 0.0",
+                                              "dram 0.1",    "dram 0.2",    "compute 0.0"};
+    EXPECT_EQ(runs_in_turns([](TheftSetup& setup) { setup.alone_ms = 100, setup.longest_s = 3; }), one_by_one);
+    const Roofs none = roofs_of("cpu", {});
+    PoliteThief thief;
+    EXPECT_THAT(runs_beside(thief, none, [](TheftSetup& setup) { setup.in_turns = true; }),
+                ElementsAre("nothing 0.0", "compute 0.0", "compute 0.0", "compute 0.0"));
+}
+
+/// A turn takes 3 ms, half of the time is over after five of both, and twelve are wanted.
+TEST(RunsBesideThieves, EndTurnsWithTheirTime) {
+    EXPECT_EQ(runs_in_turns([](TheftSetup& setup) { setup.longest_s = 0.1; }).size(), 1 + 2 * 12u);
+}
+
+/// Work that is slower beside a thief, as on two hyperthreads of one core: only the test tells which.
+TEST(RunsBesideThieves, InTurnsThatTakeFarLongerThanBesideAnIdleOneAreNone) {
+    PoliteThief thief;
+    WorkOnPart work({{.group = "",
+                      .name = "work",
+                      .enqueue =
+                          [&] {
+                              const bool computes =
+                                  !thief.starts.empty() && thief.starts.back().first == Taken::compute;
+                              for (int i = 0; i < (computes ? 2 : 1); ++i) spin();
+                          }}},
+                    cpu());
+    const Roofs roofs = roofs_of("cpu", {"cpu_dram_read"});
+    BandwidthTheft theft;
+    run_beside_thieves(
+        {.work = work, .thief = thief, .multiprocessors = 1, .roofs = roofs, .seconds = 1e-2, .in_turns = true}, theft);
+    EXPECT_TRUE(theft.runs.empty());
+    EXPECT_THAT(theft.unavailable, testing::HasSubstr("more than what a thief takes explains"));
+}
+
+/// A thief that ends after a few turns: what is left is taken for no other kind of runs.
+TEST(RunsBesideThieves, InTurnsThatEndInAnErrorAreNone) {
+    class EndingThief final : public Thief {
+      public:
+        void start(Taken, double) override { ++starts_; }
+        bool is_running() override { return starts_ < 8; }
+        void stop() override {}
+        Count count() const override { return {seconds_, seconds_ += 1}; }
+
+      private:
+        int starts_ = 0;
+        mutable double seconds_ = 1;
+    } thief;
+    WorkOnPart work({{.group = "", .name = "work", .enqueue = spin}}, cpu());
+    const Roofs roofs = roofs_of("cpu", {"cpu_dram_read"});
+    BandwidthTheft theft;
+    EXPECT_THROW(
+        run_beside_thieves(
+            {.work = work, .thief = thief, .multiprocessors = 1, .roofs = roofs, .seconds = 1e-2, .in_turns = true},
+            theft),
+        DeviceError);
+    EXPECT_TRUE(theft.runs.empty());
 }
 
 /// What is said of a GPU of so many SMs, whose driver is asked for nothing before: of a point with these steps that
