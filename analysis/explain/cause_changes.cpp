@@ -45,7 +45,7 @@ constexpr Change changes[] = {
     {Cause::fixed, is_on_cpu, "fewer, larger ops (fuse with a neighbour, a larger batch)"},
     {Cause::fixed, has_long_activation, "a shorter epilogue"},
     {Cause::fixed, is_any, "fewer, larger kernels (fuse with a neighbour, a larger batch)"},
-    {Cause::uneven, is_product, "tiles that fill the last wave: persistent or stream-k tiles, or batch >= 2"},
+    {Cause::uneven, is_product, "tiles that fill the last wave (persistent, stream-k), or batch >= 2"},
     {Cause::uneven, is_any, "blocks that fill the last wave: persistent blocks, or batch >= 2"},
     {Cause::extra, is_padded, "shapes that need no padding, masked tiles skipped"},
     {Cause::extra, is_any, "tiles that do not overhang, nothing computed twice"},

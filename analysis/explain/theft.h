@@ -55,7 +55,7 @@ struct BandwidthElasticity {
     std::string unavailable;                  ///< why there is none; empty when there is one, or nothing was asked for
     Workers workers = Workers::sms;           ///< what the work runs on
     int multiprocessors = 0;                  ///< the work's own meanwhile; 0: there is none
-    std::size_t turns = 0;                    ///< of a thief of DRAM and one that computes; 0: no turns
+    std::size_t turns = 0;                    ///< a thief of DRAM and one that computes; 0: not in turns
     bool apart = false;                       ///< whether DRAM's elasticity is known apart from L2's
     std::vector<TheftGroup> by_op, by_layer;  ///< longest first
     std::vector<TheftGroup> steps;            ///< that have kernels, in order

@@ -316,7 +316,7 @@ TEST(Causes, EachLineNamesTheChangeThatGivesItBack) {
     EXPECT_THAT(whole.change(Cause::fixed),
                 HasSubstr("a shorter epilogue: with gelu it is 18 us longer than that of other products"));
     EXPECT_THAT(whole.change(Cause::fixed), HasSubstr("; fewer, larger kernels"));
-    EXPECT_THAT(whole.change(Cause::uneven), HasSubstr("persistent or stream-k tiles"));
+    EXPECT_THAT(whole.change(Cause::uneven), HasSubstr("persistent, stream-k"));
     EXPECT_THAT(whole.change(Cause::extra), HasSubstr("no padding"));
     EXPECT_EQ(whole.change(Cause::gaps), "fewer kernels, programmatic dependent launch");
     EXPECT_EQ(whole.change(Cause::unexplained), "");
