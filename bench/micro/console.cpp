@@ -93,8 +93,10 @@ void MicroConsole::ReportRuns(const std::vector<Run>& rows) {
         }
         std::vector<std::string> cells;
         for (const std::string& column : columns_) cells.push_back(cell_of(column, row));
-        // An aggregate's is that of the rows above it.
-        out() << line(name, cells, row.run_type == Run::RT_Aggregate ? "" : row.report_label) << std::flush;
+        const std::string run = row.run_name.str();
+        const bool stands_above = row.run_type == Run::RT_Aggregate && run == told_;
+        out() << line(name, cells, stands_above ? "" : row.report_label) << std::flush;
+        told_ = run;
     }
 }
 

@@ -32,6 +32,7 @@ class MicroConsole final : public benchmark::BenchmarkReporter {
     const Result& result_;
     std::vector<std::string> columns_;
     std::size_t width_, name_width_ = 0;
+    std::string told_;  ///< the run whose label was printed last: its aggregates do not repeat it
     std::ostream* own_;
 };
 

@@ -135,7 +135,23 @@ TEST(MicroConsole, GivesACoefficientOfVariationAsAShare) {
     EXPECT_THAT(text, HasSubstr("a/b/c/d/e/f_cv"));
     EXPECT_THAT(text, HasSubstr("2.34 %"));
     EXPECT_THAT(text, HasSubstr("1.23 %"));
-    EXPECT_THAT(text, Not(HasSubstr("brg:"))) << "the rows above it say what computes";
+    EXPECT_THAT(text, HasSubstr("brg:")) << "no row above it says what computes";
+}
+
+TEST(MicroConsole, AggregatesDoNotRepeatWhatTheRowsAboveThemSay) {
+    const auto single = row_of("a/b/c/d/e/f", 10, 0.0123);
+    auto mean = single;
+    mean.run_type = benchmark::BenchmarkReporter::Run::RT_Aggregate;
+    mean.aggregate_name = "mean";
+    const auto labels = [](const std::vector<benchmark::BenchmarkReporter::Run>& rows) {
+        const std::string text = shown({}, rows, wide);
+        int found = 0;
+        for (std::size_t at = 0; (at = text.find("brg:", at)) != std::string::npos; ++at) ++found;
+        return found;
+    };
+    EXPECT_EQ(labels({single, mean, mean}), 1);
+    EXPECT_EQ(labels({mean, mean}), 1) << "--benchmark_report_aggregates_only";
+    EXPECT_EQ(labels({mean, row_of("a/b/c/d/e/g", 10, 0.0123)}), 2);
 }
 
 TEST(MicroSummary, SaysAReasonOnce) {
