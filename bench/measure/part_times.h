@@ -24,6 +24,11 @@ class WorkOnPart {
     std::unique_ptr<DeviceGraph> graph_;
 };
 
+/// Its times, for what takes a function; `work` must outlive that.
+inline auto times_of(WorkOnPart& work) {
+    return [&work](double seconds, const RecordedLaunches& around) { return work.times(seconds, around); };
+}
+
 /// Fills in what every run of recorded launches has: SmCountRun, ThiefRun.
 template <class Run>
 void set_times(Run& run, const RangeTimes& times) {

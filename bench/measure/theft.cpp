@@ -90,7 +90,7 @@ ThiefRun run_beside(const TheftSetup& setup, const WantedRun& wanted, double roo
         is_running = thief.is_running();
     };
     thief.start(wanted.taken, wanted.share * roof);
-    const RangeTimes times = setup.work.times(setup.seconds, {begin, end});
+    const RangeTimes times = setup.times(setup.seconds, {begin, end});
     if (!is_running || !(at_end.seconds > at_begin.seconds))
         throw DeviceError("the thief had ended before the work beside it did");
     set_times(run, times);
@@ -237,7 +237,7 @@ void measure_theft(const PartContext& at) {
         const bool is_made_again = shared.fewer_threads != nullptr;
         WorkOnPart work(is_made_again ? ranges_made_again(at.plan, at.device) : ranges_of(at.plan, at.device),
                         at.device);
-        run_beside_thieves({.work = work,
+        run_beside_thieves({.times = times_of(work),
                             .thief = *shared.thief,
                             .multiprocessors = shared.workers,
                             .roofs = shared.roofs,

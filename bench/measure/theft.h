@@ -16,7 +16,7 @@ namespace kbench {
 
 /// What is set beside each other.
 struct TheftSetup {
-    WorkOnPart& work;
+    std::function<RangeTimes(double seconds, const RecordedLaunches& around)> times;  ///< the work's, as of WorkOnPart
     Thief& thief;
     int multiprocessors;    ///< SMs or threads that the thief leaves the work
     const Roofs& roofs;     ///< shares of them are taken; a level without one is left out

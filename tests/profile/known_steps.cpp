@@ -191,7 +191,7 @@ void KnownSteps::run_beside_thieves(Point& point, const std::vector<KnownStep>& 
     for (const KnownStep& step : steps)
         ranges.push_back({.group = "", .name = step.layer, .enqueue = step.on_part(device_)});
     WorkOnPart work(std::move(ranges), device_);
-    kbench::run_beside_thieves({.work = work,
+    kbench::run_beside_thieves({.times = times_of(work),
                                 .thief = *shared.thief,
                                 .multiprocessors = shared.workers,
                                 .roofs = shared.roofs,

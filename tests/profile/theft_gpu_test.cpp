@@ -64,8 +64,9 @@ class GpuTheft : public testing::Test {
         }
         const std::unique_ptr<Thief> thief = make_thief(*device_, thief_sms_);
         WorkOnPart work = work_of(steps);
-        run_beside_thieves({.work = work, .thief = *thief, .multiprocessors = count_, .roofs = *roofs_, .seconds = 0.2},
-                           point_.theft.emplace());
+        run_beside_thieves(
+            {.times = times_of(work), .thief = *thief, .multiprocessors = count_, .roofs = *roofs_, .seconds = 0.2},
+            point_.theft.emplace());
         return bandwidth_elasticity(make_facts(point_, *roofs_));
     }
 

@@ -10,12 +10,14 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "bench/measure/parts.h"
 #include "bench/plan/provider.h"
 #include "kbench/error.h"
+#include "kbench/statistics.h"
 #include "models/gpt2.h"
 #include "tests/bench/small_run.h"
 
@@ -74,11 +76,14 @@ class PoliteThief final : public Thief {
     mutable double seconds_ = 0;
 };
 
-/// Takes as long whatever is beside it: so long that what else a busy machine does between two samples is little of it.
-void spin() {
-    using Clock = std::chrono::steady_clock;
-    for (const auto end = Clock::now() + std::chrono::milliseconds(1); Clock::now() < end;) {
-    }
+/// Times of work that takes 1 ms whatever is beside it.
+RangeTimes steady(double, const RecordedLaunches& around) {
+    around.begin();
+    around.end();
+    RangeTimes times;
+    times.launches = 5;
+    times.latency_ms = summarise(std::vector<double>(5, 1.0));
+    return times;
 }
 
 Roofs roofs_of(std::string_view backend, std::initializer_list<const char*> bandwidths) {
@@ -94,8 +99,7 @@ Roofs roofs_of(std::string_view backend, std::initializer_list<const char*> band
 /// What is taken in the runs beside a thief, in their order, such as "dram 0.3".
 std::vector<std::string> runs_beside(PoliteThief& thief, const Roofs& roofs,
                                      const std::function<void(TheftSetup& setup)>& change) {
-    WorkOnPart work({{.group = "", .name = "work", .enqueue = spin}}, cpu());
-    TheftSetup setup{.work = work, .thief = thief, .multiprocessors = 112, .roofs = roofs, .seconds = 1e-2};
+    TheftSetup setup{.times = steady, .thief = thief, .multiprocessors = 112, .roofs = roofs, .seconds = 1e-2};
     if (change) change(setup);
     BandwidthTheft theft;
     run_beside_thieves(setup, theft);
@@ -167,29 +171,39 @@ TEST(RunsBesideThieves, TakeTurnsOnlyWhereThereIsTimeForEnoughOfThemAndARoof) {
                 ElementsAre("nothing 0.0", "compute 0.0", "compute 0.0", "compute 0.0"));
 }
 
-/// A turn takes 3 ms, half of the time is over after five of both, and twelve are wanted.
+/// A run takes 12.5 ms, so that half of the time is over after eight turns: twelve are wanted. A slow machine has
+/// fewer.
 TEST(RunsBesideThieves, EndTurnsWithTheirTime) {
-    EXPECT_EQ(runs_in_turns([](TheftSetup& setup) { setup.longest_s = 0.1; }).size(), 1 + 2 * 12u);
+    const std::vector<std::string> runs = runs_in_turns([](TheftSetup& setup) {
+        setup.longest_s = 0.4;
+        setup.times = [](double seconds, const RecordedLaunches& around) {
+            std::this_thread::sleep_for(std::chrono::microseconds(12500));
+            return steady(seconds, around);
+        };
+    });
+    EXPECT_GE(runs.size(), 1 + 2 * 6u);
+    EXPECT_LE(runs.size(), 1 + 2 * 12u);
 }
 
-/// Work that is slower beside a thief, as on two hyperthreads of one core: only the test tells which.
+/// As on two hyperthreads of one core.
 TEST(RunsBesideThieves, InTurnsThatTakeFarLongerThanBesideAnIdleOneAreNone) {
-    PoliteThief thief;
-    WorkOnPart work({{.group = "",
-                      .name = "work",
-                      .enqueue =
-                          [&] {
-                              const bool computes =
-                                  !thief.starts.empty() && thief.starts.back().first == Taken::compute;
-                              for (int i = 0; i < (computes ? 2 : 1); ++i) spin();
-                          }}},
-                    cpu());
-    const Roofs roofs = roofs_of("cpu", {"cpu_dram_read"});
-    BandwidthTheft theft;
-    run_beside_thieves(
-        {.work = work, .thief = thief, .multiprocessors = 1, .roofs = roofs, .seconds = 1e-2, .in_turns = true}, theft);
-    EXPECT_TRUE(theft.runs.empty());
-    EXPECT_THAT(theft.unavailable, testing::HasSubstr("more than what a thief takes explains"));
+    for (const double beside_compute_ms : {1.4, 1.6}) {
+        PoliteThief thief;
+        const auto times = [&](double seconds, const RecordedLaunches& around) {
+            RangeTimes found = steady(seconds, around);
+            if (thief.starts.back().first == Taken::compute)
+                found.latency_ms = summarise(std::vector<double>(5, beside_compute_ms));
+            return found;
+        };
+        const Roofs roofs = roofs_of("cpu", {"cpu_dram_read"});
+        BandwidthTheft theft;
+        run_beside_thieves(
+            {.times = times, .thief = thief, .multiprocessors = 1, .roofs = roofs, .seconds = 1e-2, .in_turns = true},
+            theft);
+        EXPECT_EQ(theft.runs.empty(), beside_compute_ms > 1.5);
+        EXPECT_THAT(theft.unavailable,
+                    testing::HasSubstr(beside_compute_ms > 1.5 ? "more than what a thief takes" : ""));
+    }
 }
 
 /// A thief that ends after a few turns: what is left is taken for no other kind of runs.
@@ -199,20 +213,20 @@ TEST(RunsBesideThieves, InTurnsThatEndInAnErrorAreNone) {
         void start(Taken, double) override { ++starts_; }
         bool is_running() override { return starts_ < 8; }
         void stop() override {}
-        Count count() const override { return {seconds_, seconds_ += 1}; }
+        Count count() const override {
+            ++seconds_;
+            return {seconds_, seconds_};
+        }
 
       private:
         int starts_ = 0;
-        mutable double seconds_ = 1;
+        mutable double seconds_ = 0;
     } thief;
-    WorkOnPart work({{.group = "", .name = "work", .enqueue = spin}}, cpu());
     const Roofs roofs = roofs_of("cpu", {"cpu_dram_read"});
     BandwidthTheft theft;
-    EXPECT_THROW(
-        run_beside_thieves(
-            {.work = work, .thief = thief, .multiprocessors = 1, .roofs = roofs, .seconds = 1e-2, .in_turns = true},
-            theft),
-        DeviceError);
+    const TheftSetup setup{
+        .times = steady, .thief = thief, .multiprocessors = 1, .roofs = roofs, .seconds = 1e-2, .in_turns = true};
+    EXPECT_THROW(run_beside_thieves(setup, theft), DeviceError);
     EXPECT_TRUE(theft.runs.empty());
 }
 
