@@ -24,8 +24,6 @@ constexpr double least_share = 0.05;
 /// Shares above this part of the largest are the same: each is known to a tenth. Work that fills DRAM leaves a thief no
 /// more of it, however much more it is asked to take.
 constexpr double same_share = 0.8;
-/// From so many turns on their median has an interval of 95 %.
-constexpr std::size_t turns_for_interval = 6;
 
 /// Several runs of one kind as one.
 struct MergedRuns {
@@ -93,8 +91,8 @@ const TheftTimes* largest(const PointFacts& facts, Taken taken) {
 }
 
 /// The median and its interval between order statistics (the sign test's: as many samples lie below the median as coins
-/// show heads). It holds for samples of any spread that do not resemble their neighbours: turns do not, as what drifts
-/// cancels in each.
+/// show heads). It holds for samples of any spread that do not resemble their neighbours. Turns do not: what drifts
+/// from one to the next is in both runs of each, and what drifts within one has the other sign in the next.
 Interval median_of_turns(std::vector<double> samples) {
     std::ranges::sort(samples);
     const std::size_t n = samples.size();

@@ -14,6 +14,10 @@
 
 namespace kbench {
 
+/// So many turns have a median with an interval of 95 %. A turn is two runs in a row: beside a thief that takes, and
+/// beside one that only computes.
+inline constexpr std::size_t turns_for_interval = 6;
+
 /// What the largest share that was taken away says.
 enum class BandwidthFinding {
     binds,         ///< time grows as bandwidth is taken away, nearly in proportion

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/explain/theft.h"
 #include "bench/measure/cpu_thief.h"
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
@@ -36,7 +37,7 @@ constexpr WantedRun wanted_runs[] = {
 constexpr std::size_t deciding_runs = 5;
 /// Turns of a thief that takes the largest share and one that only computes, each for this part of a run's time. What
 /// others do on the host for longer than a turn slows down both.
-constexpr std::size_t most_turns = 16, turns_wanted = 12, turns_needed = 6;
+constexpr std::size_t most_turns = 16, turns_wanted = 12;
 constexpr double turn_of_run = 0.2;
 /// A turn launches the work to warm up and then at least twice.
 constexpr double launches_in_turn = 3.5;
@@ -120,30 +121,8 @@ std::string why_not(const PartContext& at) {
     return "";
 }
 
-}  // namespace
-
-std::string why_not_beside_thief(std::span<const StepResult> steps, int multiprocessors) {
-    for (const StepResult& step : steps) {
-        // Weight gradients are no chain, and neither is a kernel for each time step.
-        if (step.direction == Direction::wgrad ||
-            step.time_steps.value_or(1) <= static_cast<std::int64_t>(step.kernels.size()))
-            continue;
-        for (const KernelResult& kernel : step.kernels) {
-            const std::int64_t blocks = kernel.grid[0] * kernel.grid[1] * kernel.grid[2];
-            const std::int64_t places = std::int64_t{kernel.blocks_per_sm} * multiprocessors;
-            const bool is_resident = kernel.waves.value && *kernel.waves.value <= 1;  // else none of it may wait
-            if (is_resident && places > 0 && blocks > places)
-                return fmt::format("all {} blocks of {} must run at once, and a thief leaves room for {}", blocks,
-                                   step.implementation, places);
-        }
-    }
-    return "";
-}
-
-namespace {
-
 /// Where a thief that takes no bandwidth made the work far longer, throws the runs away and tells that in their place.
-bool too_slow(BandwidthTheft& theft, double before_ms, double ms, const WantedRun& wanted) {
+bool drop_if_too_slow(BandwidthTheft& theft, double before_ms, double ms, const WantedRun& wanted) {
     const bool is_idle = wanted.taken == Taken::nothing;
     if (before_ms <= 0 || ms <= (is_idle ? most_by_fewer_sms : most_by_power) * before_ms) return false;
     theft.runs.clear();
@@ -165,13 +144,13 @@ void run_in_turns(const TheftSetup& setup, BandwidthTheft& theft) {
     const auto start = Clock::now();
     const auto spent_s = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
     const double roof = roof_of(setup.roofs, Taken::dram);
-    constexpr WantedRun idle{Taken::nothing, 0}, computing{Taken::compute, 0}, taking{Taken::dram, 0.3};
+    constexpr WantedRun idle = wanted_runs[0], computing = wanted_runs[1], taking = wanted_runs[2];
     const auto begin = [&](const std::string& text) {
         if (setup.begin) setup.begin(text);
     };
     begin(text_of(idle));
     theft.runs.push_back(run_beside(setup, idle, 0));
-    if (too_slow(theft, setup.alone_ms, theft.runs.front().latency_ms, idle)) return;
+    if (drop_if_too_slow(theft, setup.alone_ms, theft.runs.front().latency_ms, idle)) return;
     TheftSetup turn = setup;
     turn.seconds *= turn_of_run;
     std::size_t turns = 0;
@@ -185,15 +164,33 @@ void run_in_turns(const TheftSetup& setup, BandwidthTheft& theft) {
     std::vector<double> computing_ms;
     for (const ThiefRun& run : theft.runs)
         if (run.takes == taken_names[static_cast<int>(Taken::compute)]) computing_ms.push_back(run.latency_ms);
-    if (turns < turns_needed) {
+    if (turns < turns_for_interval) {
         theft.runs.clear();
         theft.unavailable = fmt::format("beside a thief there was time for {} turns only", turns);
     } else {
-        too_slow(theft, theft.runs.front().latency_ms, summarise(computing_ms).median, computing);
+        drop_if_too_slow(theft, theft.runs.front().latency_ms, summarise(computing_ms).median, computing);
     }
 }
 
 }  // namespace
+
+std::string why_not_beside_thief(std::span<const StepResult> steps, int multiprocessors) {
+    for (const StepResult& step : steps) {
+        // Weight gradients are no chain, and neither is a kernel for each time step.
+        if (step.direction == Direction::wgrad ||
+            step.time_steps.value_or(1) <= static_cast<std::int64_t>(step.kernels.size()))
+            continue;
+        for (const KernelResult& kernel : step.kernels) {
+            const std::int64_t blocks = kernel.grid[0] * kernel.grid[1] * kernel.grid[2];
+            const std::int64_t places = std::int64_t{kernel.blocks_per_sm} * multiprocessors;
+            const bool is_resident = kernel.waves.value && *kernel.waves.value <= 1;  // else none of it may wait
+            if (is_resident && places > 0 && blocks > places)
+                return fmt::format("all {} blocks of {} must run at once, and a thief leaves room for {}", blocks,
+                                   step.implementation, places);
+        }
+    }
+    return "";
+}
 
 void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft) {
     if (has_time_for_turns(setup)) {
@@ -218,7 +215,7 @@ void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft) {
         if (wanted.share > 0) continue;
         const bool is_idle = wanted.taken == Taken::nothing;
         const double before_ms = is_idle ? setup.alone_ms : theft.runs.front().latency_ms;
-        if (too_slow(theft, before_ms, theft.runs.back().latency_ms, wanted)) return;
+        if (drop_if_too_slow(theft, before_ms, theft.runs.back().latency_ms, wanted)) return;
     }
 }
 

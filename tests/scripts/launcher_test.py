@@ -200,8 +200,8 @@ class Progress(Launcher):
         text = self.on_a_terminal(SECONDS_OF_BUILD="8", FIRST="CUDA")
         left = [int(seconds) for seconds in re.findall(rb"compiled 1 of 4 files, about (\d+) s left", text)]
         self.assertTrue(left)
-        # After 2 to 4 s 5 of 11 parts are done; 1 of 4 files would promise 6 to 12 s more.
-        self.assertLessEqual(max(left), 5, text)
+        # After 2 to 4 s 5 of 8 parts are done; 1 of 4 files would promise 6 to 12 s more.
+        self.assertLessEqual(max(left), 4, text)
 
     def test_the_first_files_of_many_promise_no_time(self) -> None:
         self.assertRegex(self.on_a_terminal(SECONDS_OF_BUILD="8", FILES="400"),

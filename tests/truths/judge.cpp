@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/explain/theft.h"
 #include "kbench/statistics.h"
 #include "tests/truths/truth.h"
 
@@ -95,13 +96,15 @@ std::set<std::string> roofs_of(const KnownResult& known) {
     return names;
 }
 
-/// Beside thieves that only compute the work's times are one. Without any, work and thief took turns.
+/// Beside thieves that only compute the work's times are one, but where those change places with others, so that it
+/// does not matter. Without any, work and thief shared a core.
 std::string moved_beside_thieves(const Point& point) {
-    if (!point.theft || !point.theft->unavailable.empty()) return point.theft ? point.theft->unavailable : "";
+    if (!point.theft) return "";
+    if (!point.theft->unavailable.empty()) return point.theft->unavailable;
     std::vector<double> ms;
     for (const ThiefRun& run : point.theft->runs)
         if (run.takes == "compute") ms.push_back(run.latency_ms);
-    if (ms.empty()) return "";
+    if (ms.empty() || ms.size() >= turns_for_interval) return "";
     const auto [low, high] = std::ranges::minmax(ms);
     if (high - low <= steady_roof * high) return "";
     return fmt::format("beside a thief that only computes the work took {:.3g} to {:.3g} ms: others use this host", low,

@@ -48,7 +48,8 @@ TEST(Screen, MatchesTheGoldenFileAt60And80And100Columns) {
     expect_golden("screen_cpu_80.txt", write_screen(profiled_only(example::cpu_point()), 80));
 }
 
-/// Whole runs: with every counter at the power limit, without counters, and on a CPU whose host others used.
+/// Whole runs: with every counter at the power limit, and on a CPU whose host others used. The example above has no
+/// counters.
 TEST(Screen, OfCommittedRunsMatchesTheGoldenFilesAt60And80And100Columns) {
     for (const auto& [name, file] : {std::pair("counters", "h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz"),
                                      std::pair("busy_cpu", "xeon-2026-11-28/gpt2-large-fp32.json.gz")}) {
