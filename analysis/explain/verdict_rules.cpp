@@ -31,10 +31,8 @@ bool has_few_warps(const VerdictFacts& f) {
 }
 double greater_roof(const VerdictFacts& f) { return std::max(f.compute_share, f.memory_share); }
 double lesser_roof(const VerdictFacts& f) { return std::min(f.compute_share, f.memory_share); }
-/// Neither roof time is clearly the longer.
-bool are_both(const VerdictFacts& f) {
-    return lesser_roof(f) >= bound_share && lesser_roof(f) >= alike_roofs * greater_roof(f);
-}
+/// The unit's roof time is not clearly the longer.
+bool is_no_longer_than_memory(const VerdictFacts& f) { return f.memory_share >= alike_roofs * f.compute_share; }
 /// A pipe or the schedulers are busier than any memory's roof time is long: they speak before it.
 bool is_outranked(const VerdictFacts& f) {
     return f.units.pipe.share >= busy_unit_share && f.units.pipe.share > f.memory_share;
@@ -115,12 +113,14 @@ constexpr std::array rules{
              return f.bytes_counted ? Known::exactly : Known::at_least;
          },
          "fewer bytes at that level in the same time, or a slower unit, whose roof time becomes the longer"},
-    Rule{{"compute-roof", Bound::compute,
-          "the roof time of a unit, at the run's clock, is {threshold} or more of the time", bound_share},
-         [](const VerdictFacts& f) { return f.compute_share; },
-         [](const VerdictFacts& f) { return !(are_both(f) && is_outranked(f)); },
-         [](const VerdictFacts& f) { return f.compute_known ? Known::exactly : Known::no; },
-         "fewer FLOPs in the same time, or a longer time for the same FLOPs at the same clock"},
+    Rule{
+        {"compute-roof", Bound::compute,
+         "the roof time of a unit, at the run's clock, is {threshold} or more of the time; not where a memory's is as long or longer and a unit is busier than that",
+         bound_share},
+        [](const VerdictFacts& f) { return f.compute_share; },
+        [](const VerdictFacts& f) { return !(is_no_longer_than_memory(f) && is_outranked(f)); },
+        [](const VerdictFacts& f) { return f.compute_known ? Known::exactly : Known::no; },
+        "fewer FLOPs in the same time, or a longer time for the same FLOPs at the same clock"},
     Rule{
         {"largest-cause", Bound::not_identifiable,
          "its times by size are known, and one cause has {threshold} or more of the time and more than any other within their intervals",
