@@ -15,7 +15,8 @@
 namespace kbench {
 namespace {
 
-constexpr std::int64_t tile = 256;  // GEMMs of multiples of it have no overhanging tiles, whatever theirs are
+/// GEMMs of multiples of it have no overhanging tiles, whether theirs have 64, 96, 128, 160, 192, 256, 320 or 384 rows.
+constexpr std::int64_t whole_tiles = 3840;
 
 struct Gemm {
     std::int64_t m, n, k;
@@ -42,7 +43,7 @@ std::function<void()> gemm(const Planter& at, Precision precision, const Gemm& s
 /// 64 x 128 x 16 takes tensor cores 64 cycles and, with both operands in shared memory, 48 passes of that, beside what
 /// fills it and the epilogue: one pipeline.
 Planted padded_gemm(const Planter& at, const Drawn& drawn) {
-    const Gemm useful{drawn["m"], drawn["useful n"], 4096}, padded{drawn["m"], 4096, 4096};
+    const Gemm useful{drawn["m"], drawn["useful n"], drawn["k"]}, padded{useful.m, whole_tiles, useful.k};
     Planted planted;
     planted.what = fmt::format("fp16 GEMM of {} columns, of which {} are needed", padded.n, useful.n);
     planted.steps = {{"padded", useful.flops(), 0, gemm(at, Precision::fp16, padded), Precision::fp16, true}};
@@ -59,7 +60,7 @@ Planted padded_gemm(const Planter& at, const Drawn& drawn) {
 /// Products with operands of 10 bits on tensor cores are several times as fast as fp32 on plain cores can be: the claim
 /// contradicts physics.
 Planted tf32_posing_as_fp32(const Planter& at, const Drawn& drawn) {
-    const Gemm shape{drawn["m"], 4096, 4096};
+    const Gemm shape{drawn["m"], whole_tiles, drawn["k"]};
     Planted planted;
     planted.what = "tf32 GEMM that claims to be fp32";
     planted.steps = {{"posing", shape.flops(), 0, gemm(at, Precision::tf32, shape), Precision::fp32, true}};
@@ -119,8 +120,14 @@ std::vector<Truth> claim_truths() {
     constexpr BackendKind cuda = BackendKind::cuda;
     return {
         {"compute-and-l2-tied", cuda, {{"steps", 400, 1000}}, compute_and_l2_tied},
-        {"padded-gemm", cuda, {{"m", 2048, 4096, tile}, {"useful n", 2560, 3840, 8}}, padded_gemm},
-        {"tf32-posing-as-fp32", cuda, {{"m", 2048, 4096, tile}}, tf32_posing_as_fp32},
+        {"padded-gemm",
+         cuda,
+         {{"m", whole_tiles, 2 * whole_tiles, whole_tiles}, {"useful n", 2560, 3600, 8}, {"k", 2048, 4096, 256}},
+         padded_gemm},
+        {"tf32-posing-as-fp32",
+         cuda,
+         {{"m", whole_tiles, 2 * whole_tiles, whole_tiles}, {"k", 2048, 4096, 256}},
+         tf32_posing_as_fp32},
     };
 }
 
