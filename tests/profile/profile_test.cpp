@@ -122,11 +122,12 @@ TEST_F(Profile, EveryStepHasItsKernels) {
         }
     }
     EXPECT_THAT(kernels.by_range[0][0].name, HasSubstr("embedding"));
-    ASSERT_EQ(kernels.run.inflation.size(), 3u);
+    ASSERT_EQ(kernels.run.inflation.size(), 4u);
+    EXPECT_LT(kernels.run.inflation.front().recorded_us, 1) << "an empty kernel is the shortest";
     for (const RecordInflation& length : kernels.run.inflation) {
-        EXPECT_GT(length.kernel_us, 0.5);
+        EXPECT_GT(length.kernel_us, 0.2);
         EXPECT_LT(length.kernel_us, 60);
-        EXPECT_GT(length.recorded_us, 0.5);
+        EXPECT_GT(length.recorded_us, 0.3);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "bench/profile/cuda/activity.h"
 #include "kbench/error.h"
 #include "kbench/statistics.h"
+#include "kernels/probe/latency.h"
 #include "kernels/spin.h"
 
 namespace kbench::cuda {
@@ -121,26 +123,25 @@ std::vector<KernelResult> median_kernels(const std::vector<std::vector<Records>>
     return kernels;
 }
 
-/// Graphs of kernels of one length each, about 2, 5 and 20 microseconds, timed with and without records in turn.
+/// Graphs of kernels of one length each, timed with and without records in turn: empty ones, and such of about 2, 5 and
+/// 20 microseconds. What records add to an empty kernel is not what they add to one of 2.
 class Chains {
   public:
     explicit Chains(Device& device) : device_(device) {
         auto* const stream = static_cast<cudaStream_t>(device.stream());
         const int multiprocessors = device.info().gpu.value().multiprocessors;
-        spin(1, multiprocessors, stream);  // loads the kernel
+        spin(1, multiprocessors, stream);  // loads the kernels
+        probe::empty(stream);
         device.synchronize();
-        for (const std::int64_t cycles : {2000, 8000, 36000})
-            chains_.push_back({device.capture([=] {
-                                   for (int k = 0; k < kernels; ++k) spin(cycles, multiprocessors, stream);
-                               }),
-                               {},
-                               {},
-                               {}});
+        add(1000, [=] { probe::empty(stream); });
+        add(1000, [=] { spin(2000, multiprocessors, stream); });
+        add(400, [=] { spin(8000, multiprocessors, stream); });
+        add(100, [=] { spin(36000, multiprocessors, stream); });
     }
 
     void time_plain() {
         for (Chain& chain : chains_)
-            chain.plain_us.push_back(last_launch_ms(device_, *chain.graph, launches) * 1e3 / kernels);
+            chain.plain_us.push_back(last_launch_ms(device_, *chain.graph, launches) * 1e3 / chain.kernels);
     }
 
     void time_recorded(ActivityRecorder& recorder) {
@@ -164,10 +165,22 @@ class Chains {
 
   private:
     struct Chain {
+        int kernels = 0;
         std::unique_ptr<DeviceGraph> graph;
         std::vector<double> plain_us, recorded_us, profiled_us;
     };
-    static constexpr int kernels = 100, launches = 3;
+    static constexpr int launches = 3;
+
+    /// So many kernels that starting the graph, some microseconds, is little for each of them.
+    void add(int kernels, const std::function<void()>& launch) {
+        chains_.push_back({kernels,
+                           device_.capture([&] {
+                               for (int k = 0; k < kernels; ++k) launch();
+                           }),
+                           {},
+                           {},
+                           {}});
+    }
 
     Device& device_;
     std::vector<Chain> chains_;
