@@ -9,8 +9,9 @@
 #include <thread>
 
 #include "cpu/cell.h"
-#include "cpu/native/recurrent.h"
+#include "cpu/recurrent_operands.h"
 #include "cpu/threads.h"
+#include "models/ops/recurrent.h"
 
 namespace kbench::cpu {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/ops/recurrent.h"
-#include "models/registry.h"
+#include "models/spec.h"
 
 namespace kbench {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "kbench/activation.h"
-#include "models/registry.h"
+#include "models/spec.h"
 
 namespace kbench {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/registry.h"
+#include "models/spec.h"
 
 namespace kbench {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/registry.h"
+#include "models/spec.h"
 
 namespace kbench {
 

@@ -5,11 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "kbench/error.h"
 #include "models/base/config_keys.h"
 #include "models/base/nearest.h"
-#include "models/base/sizes.h"
 #include "models/deepspeech2.h"
 #include "models/gpt2.h"
 #include "models/mlp.h"
@@ -24,49 +24,7 @@ constexpr ModelFamily families[] = {
      deepspeech2_models, read_deepspeech2},
 };
 
-/// `names` as "a, b, c".
-template <class Range, class Name>
-std::string listed(const Range& range, Name name) {
-    std::string names;
-    for (const auto& one : range) names += fmt::format("{}{}", names.empty() ? "" : ", ", std::invoke(name, one));
-    return names;
-}
-
 }  // namespace
-
-const ModelAxis* ModelSpec::axis(std::string_view axis_name) const {
-    const auto found = std::ranges::find(axes, axis_name, &ModelAxis::name);
-    return found == axes.end() ? nullptr : &*found;
-}
-
-Model ModelSpec::build(const ModelPoint& point) const {
-    const auto refuse_unknown = [&](const std::string& given) {
-        if (axis(given) == nullptr)
-            throw UsageError(fmt::format("{} has no {}; it has {}", name, given, listed(axes, &ModelAxis::name)));
-    };
-    for (const auto& [given, value] : point.counts) refuse_unknown(given);
-    for (const auto& [given, value] : point.words) refuse_unknown(given);
-    ModelPoint whole = point;
-    for (const ModelAxis& axis : axes) {
-        if (axis.is_count()) {
-            const std::int64_t value = whole.counts.try_emplace(std::string(axis.name), axis.usual).first->second;
-            if (value < 1) throw UsageError(fmt::format("{} {} must be at least 1", axis.name, value));
-            if (value > axis.most)
-                throw UsageError(
-                    fmt::format("{} {} is over {}'s {} {}", axis.name, value, name, axis.most_is, axis.most));
-        } else {
-            const std::string& word = whole.words.try_emplace(std::string(axis.name), axis.words.front()).first->second;
-            if (std::ranges::find(axis.words, word) == axis.words.end())
-                throw UsageError(
-                    fmt::format("{} '{}' of {}: {}", axis.name, word, name, nearest_name(word, axis.words)));
-        }
-    }
-    Model model = build_at(whole);
-    double elements = 0;
-    for (const Tensor& tensor : model.tensors) elements += product_of(tensor.shape);
-    require_countable(elements, fmt::format("{} at batch {}", name, whole.count("batch")));
-    return model;
-}
 
 std::span<const ModelFamily> model_families() { return families; }
 
@@ -99,7 +57,8 @@ ModelSpec read_model(const std::string& text, const std::string& path) {
     if (constexpr const char* of_gpt2[] = {"n_embd", "n_layer", "n_head"};
         !has("model_type") && std::ranges::none_of(of_gpt2, has))
         keys.fail(fmt::format("key 'model_type' is missing, and so are {} of a gpt2; it must be one of {}",
-                              fmt::join(of_gpt2, ", "), listed(families, &ModelFamily::name)));
+                              fmt::join(of_gpt2, ", "),
+                              fmt::join(std::views::transform(families, &ModelFamily::name), ", ")));
     const std::string type = keys.text_or("model_type", std::string(families[0].name));
     const auto* family = std::ranges::find(families, type, &ModelFamily::name);
     if (family == std::end(families))

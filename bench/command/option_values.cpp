@@ -17,6 +17,7 @@
 #include "kbench/error.h"
 #include "models/base/nearest.h"
 #include "models/base/write_file.h"
+#include "models/registry.h"
 
 namespace kbench {
 

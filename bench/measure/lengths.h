@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/measure/run.h"
+#include "bench/measure/run_options.h"
 #include "bench/plan/plan.h"
 #include "kbench/result.h"
 

@@ -6,8 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/measure/measure.h"
+#include "bench/device/device.h"
+#include "bench/measure/forward.h"
 #include "bench/measure/roof_watch.h"
+#include "bench/measure/wants.h"
+#include "bench/plan/plan.h"
+#include "bench/profile/profiler.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/device/device.h"
-#include "bench/measure/run.h"
+#include "bench/measure/run_options.h"
 #include "bench/plan/fuse.h"
 #include "bench/plan/provider.h"
 #include "kbench/result.h"

@@ -4,7 +4,8 @@
 #include <map>
 #include <string>
 
-#include "bench/measure/run.h"
+#include "bench/device/device.h"
+#include "bench/measure/run_options.h"
 
 namespace kbench {
 

@@ -1,44 +1,17 @@
 // A sweep: every point planned, verified, timed and on disk before the next one starts.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "bench/device/device.h"
-#include "bench/measure/point_options.h"
 #include "bench/measure/point_store.h"
 #include "bench/measure/progress.h"
+#include "bench/measure/run_options.h"
 #include "bench/measure/sweep.h"
-#include "bench/plan/data/inputs.h"
-#include "bench/plan/fuse.h"
 #include "bench/profile/profiler.h"
 #include "kbench/result.h"
-#include "models/registry.h"
 
 namespace kbench {
-
-struct RunOptions : PointOptions, SweepOptions {
-    ModelSpec model;
-    ProviderChoice providers;
-    std::optional<std::filesystem::path> weights;
-    FilesByName inputs, dumps;  ///< for the model's inputs and outputs
-    std::filesystem::path dump_gradients = {};
-    std::filesystem::path out;
-    bool compress = false;  ///< result.json.gz
-    bool retune = false, deterministic = false;
-    std::filesystem::path cache_directory;
-    /// Instead of all values of the axes with each other: these points, in this order. A study's are no grid.
-    std::optional<std::vector<PointSpec>> listed = {};
-
-    /// The axes that the model has, where not all have them, with its own values.
-    AxisValues of_model() const;
-    std::vector<PointSpec> points() const {
-        return listed ? shard_of_points(*listed, shard, shards) : sweep_points(*this, of_model());
-    }
-};
 
 /// What decides, before each point, whether it is measured, and what it is called meanwhile.
 class PointGate {

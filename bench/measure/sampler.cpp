@@ -5,7 +5,6 @@
 #include <chrono>
 #include <utility>
 
-#include "bench/measure/sampler_clock.h"
 #include "kbench/statistics.h"
 
 namespace kbench {

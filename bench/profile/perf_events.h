@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/profile/perf.h"
+#include "bench/profile/perf_system.h"
 #include "kbench/quantity.h"
 
 namespace kbench::perf_events {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/profile/perf.h"
+#include "bench/profile/perf_system.h"
 #include "kbench/quantity.h"
 
 namespace kbench {

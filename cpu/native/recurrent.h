@@ -5,30 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpu/recurrent_operands.h"
 #include "kbench/precision.h"
 #include "models/ops/recurrent.h"
 
 namespace kbench::cpu {
-
-/// What one direction reads and writes; `gates` and `cells`, where its cell has them, only in training.
-struct RecurrentDirection {
-    const void *gates_x, *weight_hh, *bias_ih, *bias_hh;
-    void* out;
-    void *gates = nullptr, *cells = nullptr;
-};
-
-/// What one direction's backward reads and writes. It needs `gates` for cells that save them, `cells` for lstm, `out`
-/// for the others.
-struct RecurrentGradientDirection {
-    const void *dout, *weight_hh, *gates, *cells, *out;
-    void* dgates_x;
-};
-
-/// What the gradients of one direction's weights are computed from, and the gradients; only gru has `gates`.
-struct RecurrentWeightDirection {
-    const void *dgates_x, *gates, *out;
-    void *dweight_hh, *dbias_ih, *dbias_hh;
-};
 
 /// Bytes of one direction's weight_hh in the computing type, in the order in which steps read it.
 std::size_t recurrent_packed_bytes(DataType type, Cell cell, const RecurrentShape& shape);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kbench/error.h"
+#include "kernels/attention/attention.h"
 #include "kernels/attention/gradient_kernel.h"
 #include "kernels/shared_memory.h"
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "kernels/attention/attention.h"
+#include "kernels/attention/arguments.h"
 
 namespace kbench::cuda::attention {
 

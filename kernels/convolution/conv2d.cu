@@ -1,4 +1,5 @@
 // Chooses the kernel of a convolution.
+#include "kernels/convolution/conv2d.h"
 #include "kernels/convolution/kernel.h"
 
 namespace kbench::cuda {

@@ -1,7 +1,14 @@
 // A convolution kernel as a table row: what it takes and how it is launched. Internal to kernels/convolution/.
 #pragma once
 
-#include "kernels/convolution/conv2d.h"
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+#include "kbench/precision.h"
+#include "kernels/convolution/arguments.h"
+#include "models/ops/conv2d.h"
 
 namespace kbench::cuda::convolution {
 

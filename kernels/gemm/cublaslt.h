@@ -1,7 +1,6 @@
 // GEMM through cuBLASLt, with bias, GELU and their gradients in the epilogue. Measurement chooses the algorithm.
 #pragma once
 
-#include <cublasLt.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -11,18 +10,10 @@
 #include <vector>
 
 #include "kbench/precision.h"
+#include "kernels/gemm/algorithm.h"
 #include "kernels/gemm/problem.h"
 
 namespace kbench::cuda {
-
-/// A chosen way to run one problem: cuBLASLt's algorithm, and how it was found.
-struct GemmAlgorithm {
-    cublasLtMatmulAlgo_t algorithm;
-    std::size_t workspace_bytes = 0;
-    double median_us = 0;  ///< when chosen, with cold weights; with fewer rows than the problem where it has many
-    int candidates = 0;    ///< number of algorithms that were measured
-    bool from_cache = false;
-};
 
 /// The key of a measured algorithm: device, library version and every field of the problem. It ignores how many of the
 /// device's SMs are used, because candidates are measured on all of them.

@@ -2,6 +2,7 @@
 // them, and checks of a problem. Internal to kernels/gemm/.
 #pragma once
 
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <library_types.h>
 
@@ -10,7 +11,7 @@
 #include <memory>
 
 #include "kbench/precision.h"
-#include "kernels/gemm/cublaslt.h"
+#include "kernels/gemm/problem.h"
 
 namespace kbench::cuda {
 

@@ -7,7 +7,8 @@
 #include <functional>
 #include <vector>
 
-#include "kernels/gemm/cublaslt.h"
+#include "kernels/gemm/algorithm.h"
+#include "kernels/gemm/problem.h"
 
 namespace kbench::cuda {
 

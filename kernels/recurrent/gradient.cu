@@ -7,6 +7,7 @@
 #include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/recurrent/gradient_layer.cuh"
+#include "kernels/recurrent/recurrent.h"
 
 namespace kbench::cuda {
 namespace {

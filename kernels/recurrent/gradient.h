@@ -7,16 +7,9 @@
 #include <cstddef>
 #include <string>
 
-#include "kernels/recurrent/recurrent.h"
+#include "kernels/recurrent/problem.h"
 
 namespace kbench::cuda {
-
-/// What one direction's backward reads and writes. It needs `gates` for cells that save them, `cells` for lstm, `out`
-/// for the others.
-struct RecurrentGradientDirection {
-    const void *dout, *weight_hh, *gates, *cells, *out;
-    void* dgates_x;
-};
 
 /// The problem with the fastest kernels that take the shape on the current device, or on that many of its SMs.
 RecurrentProblem recurrent_gradient_problem(Cell cell, const RecurrentShape& shape, Precision precision,

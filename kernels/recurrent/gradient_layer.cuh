@@ -3,7 +3,6 @@
 
 #include "kernels/recurrent/cell.cuh"
 #include "kernels/recurrent/cells.cuh"
-#include "kernels/recurrent/gradient.h"
 #include "kernels/recurrent/layer.cuh"
 
 namespace kbench::cuda::recurrent_layer {

@@ -1,7 +1,7 @@
 // The kernels of each precision, which are compiled in files of their own.
 #pragma once
 
-#include "kernels/recurrent/recurrent.h"
+#include "kernels/recurrent/problem.h"
 
 namespace kbench::cuda::recurrent_layer {
 

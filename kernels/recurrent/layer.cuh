@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/recurrent/recurrent.h"
+#include "kernels/recurrent/problem.h"
 #include "kernels/types.cuh"
 
 namespace kbench::cuda::recurrent_layer {

@@ -7,30 +7,9 @@
 #include <cstddef>
 #include <string>
 
-#include "kbench/precision.h"
-#include "models/ops/recurrent.h"
+#include "kernels/recurrent/problem.h"
 
 namespace kbench::cuda {
-
-/// What one direction reads and writes, in the shapes of Recurrent. In training, `gates` (for cells that save them) and
-/// `cells` (for lstm) are written, too.
-struct RecurrentDirection {
-    const void *gates_x, *weight_hh, *bias_ih, *bias_hh;
-    void* out;
-    void *gates = nullptr, *cells = nullptr;
-};
-
-/// A kernel per step; or one for all steps, whose resident blocks keep their weights and meet at a barrier after each
-/// step. The latter is for layers whose weights fit into the device's SMs, and for few sequences.
-enum class RecurrentKernels { steps, resident };
-
-struct RecurrentProblem {
-    Cell cell;
-    RecurrentShape shape;
-    Precision precision;
-    RecurrentKernels kernels = RecurrentKernels::steps;
-    int multiprocessors = 0;  ///< SMs that it may use; 0: all of the device
-};
 
 /// The problem with the fastest kernels that take the shape on the current device, or on that many of its SMs.
 RecurrentProblem recurrent_problem(Cell cell, const RecurrentShape& shape, Precision precision,

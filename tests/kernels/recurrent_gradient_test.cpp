@@ -1,6 +1,7 @@
 // The backward of recurrent layers on a device, and what their forward leaves for it, against backpropagation through
 // time in fp64 on the host.
 #include "kernels/recurrent/gradient.h"
+#include "kernels/recurrent/recurrent.h"
 
 #include <fmt/format.h>
 

@@ -3,6 +3,7 @@
 
 #include "kbench/error.h"
 #include "kernels/check.h"
+#include "kernels/gemm/cublaslt.h"
 #include "kernels/gemm/operands.h"
 #include "kernels/gemm/tune.h"
 #include "tests/kernels/device_matrix.h"

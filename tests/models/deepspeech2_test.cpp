@@ -11,6 +11,7 @@
 #include "models/backward.h"
 #include "models/cost.h"
 #include "models/ops/list.h"
+#include "models/registry.h"
 
 namespace kbench {
 namespace {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "models/ops/list.h"
+#include "models/registry.h"
 
 namespace kbench {
 namespace {

@@ -9,6 +9,7 @@
 #include "kbench/error.h"
 #include "models/cost.h"
 #include "models/ops/list.h"
+#include "models/registry.h"
 
 namespace kbench {
 namespace {

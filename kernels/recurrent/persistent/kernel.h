@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/recurrent/persistent/persistent.h"
+#include "kernels/recurrent/persistent/layer.h"
 
 namespace kbench::cuda::persistent {
 

@@ -16,6 +16,7 @@
 #include "bench/plan/data/npy.h"
 #include "kbench/error.h"
 #include "models/lengths.h"
+#include "models/registry.h"
 #include "tests/bench/small_run.h"
 #include "tests/bench/temporary_directory.h"
 

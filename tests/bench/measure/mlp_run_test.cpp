@@ -10,6 +10,7 @@
 #include "bench/plan/data/npy.h"
 #include "kbench/error.h"
 #include "models/mlp.h"
+#include "models/registry.h"
 #include "tests/bench/small_run.h"
 #include "tests/bench/temporary_directory.h"
 

@@ -13,8 +13,6 @@
 #include <thread>
 #include <utility>
 
-#include "bench/measure/sampler_clock.h"
-
 namespace kbench {
 namespace {
 

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "bench/device/device.h"
-#include "bench/plan/providers/cuda/cudnn_convolution.h"
+#include "bench/plan/providers/cuda/cudnn_problem.h"
+#include "kbench/provider.h"
 
 namespace kbench::cudnn {
 

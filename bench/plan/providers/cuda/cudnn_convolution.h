@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/plan/providers/cuda/cudnn_problem.h"
 #include "kbench/provider.h"
-#include "models/ops/conv2d.h"
 
 struct cudnnContext;
 
@@ -15,17 +15,6 @@ namespace kbench::cudnn {
 
 /// A convolution reads and writes NCHW: what its plan converts to other layouts within the call, and needs room for.
 constexpr std::int64_t convolution_workspace_bytes = std::int64_t{1} << 30;
-
-/// fwd, dgrad or wgrad; wgrad overwrites.
-struct ConvolutionProblem {
-    Conv2d op;
-    Direction direction = Direction::fwd;
-    Precision precision = Precision::fp32;
-
-    /// "conv2d n8c32h81w500k32r21s11b", "conv2d dgrad n8c32h81w500k32r21s11", as which every dgrad of the shape is
-    /// known: with a bias or without. Plans are remembered by it.
-    std::string text() const;
-};
 
 /// Empty where cuDNN computes it rightly, otherwise why it is not asked to.
 std::string convolution_refusal(const ConvolutionProblem& problem);

@@ -1,0 +1,51 @@
+// Builds models within the bounds of their axes.
+#include "models/spec.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ranges>
+
+#include "kbench/error.h"
+#include "models/base/nearest.h"
+#include "models/base/sizes.h"
+
+namespace kbench {
+
+const ModelAxis* ModelSpec::axis(std::string_view axis_name) const {
+    const auto found = std::ranges::find(axes, axis_name, &ModelAxis::name);
+    return found == axes.end() ? nullptr : &*found;
+}
+
+Model ModelSpec::build(const ModelPoint& point) const {
+    const auto refuse_unknown = [&](const std::string& given) {
+        if (axis(given) == nullptr)
+            throw UsageError(fmt::format("{} has no {}; it has {}", name, given,
+                                         fmt::join(std::views::transform(axes, &ModelAxis::name), ", ")));
+    };
+    for (const auto& [given, value] : point.counts) refuse_unknown(given);
+    for (const auto& [given, value] : point.words) refuse_unknown(given);
+    ModelPoint whole = point;
+    for (const ModelAxis& axis : axes) {
+        if (axis.is_count()) {
+            const std::int64_t value = whole.counts.try_emplace(std::string(axis.name), axis.usual).first->second;
+            if (value < 1) throw UsageError(fmt::format("{} {} must be at least 1", axis.name, value));
+            if (value > axis.most)
+                throw UsageError(
+                    fmt::format("{} {} is over {}'s {} {}", axis.name, value, name, axis.most_is, axis.most));
+        } else {
+            const std::string& word = whole.words.try_emplace(std::string(axis.name), axis.words.front()).first->second;
+            if (std::ranges::find(axis.words, word) == axis.words.end())
+                throw UsageError(
+                    fmt::format("{} '{}' of {}: {}", axis.name, word, name, nearest_name(word, axis.words)));
+        }
+    }
+    Model model = build_at(whole);
+    double elements = 0;
+    for (const Tensor& tensor : model.tensors) elements += product_of(tensor.shape);
+    require_countable(elements, fmt::format("{} at batch {}", name, whole.count("batch")));
+    return model;
+}
+
+}  // namespace kbench
