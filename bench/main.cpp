@@ -15,7 +15,7 @@
 #include "bench/command/command.h"
 #include "bench/device/console.h"
 #include "bench/measure/machine/environment.h"
-#include "bench/measure/stop_signal.h"
+#include "bench/measure/point/stop_signal.h"
 #include "cpu/blas.h"
 #include "cpu/threads.h"
 #include "kbench/error.h"

@@ -8,7 +8,7 @@
 #include "bench/device/console.h"
 #include "bench/measure/machine/ceilings.h"
 #include "bench/measure/machine/environment.h"
-#include "bench/measure/progress.h"
+#include "bench/measure/point/progress.h"
 #include "bench/profile/profiler.h"
 #include "kbench/error.h"
 

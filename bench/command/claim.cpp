@@ -8,7 +8,7 @@
 #include "bench/command/command.h"
 #include "bench/command/machine_path.h"
 #include "bench/device/console.h"
-#include "bench/measure/point_plans.h"
+#include "bench/measure/sweep/point_plans.h"
 #include "kbench/error.h"
 #include "models/problem.h"
 

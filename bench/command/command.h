@@ -13,7 +13,7 @@
 #include "analysis/explain/explain.h"
 #include "analysis/report/document.h"
 #include "bench/command/help.h"
-#include "bench/measure/result_files.h"
+#include "bench/measure/store/result_files.h"
 #include "kbench/result.h"
 
 namespace kbench {

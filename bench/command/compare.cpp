@@ -8,7 +8,7 @@
 #include "bench/command/command.h"
 #include "bench/command/compare_options.h"
 #include "bench/device/console.h"
-#include "bench/measure/result_files.h"
+#include "bench/measure/store/result_files.h"
 #include "kbench/error.h"
 
 namespace kbench {

@@ -7,7 +7,7 @@
 
 #include "bench/command/options.h"
 #include "bench/device/device.h"
-#include "bench/measure/run.h"
+#include "bench/measure/sweep/run.h"
 #include "kbench/result.h"
 
 namespace kbench {

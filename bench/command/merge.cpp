@@ -10,7 +10,7 @@
 #include "bench/command/merge_options.h"
 #include "bench/command/output.h"
 #include "bench/device/console.h"
-#include "bench/measure/result_files.h"
+#include "bench/measure/store/result_files.h"
 
 namespace kbench {
 int merge_command(const std::vector<std::string>& arguments, const std::string&) {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "bench/command/option_table.h"
-#include "bench/measure/sweep.h"
+#include "bench/measure/sweep/sweep.h"
 #include "bench/plan/data/read_file.h"
 #include "kbench/error.h"
 #include "models/base/nearest.h"

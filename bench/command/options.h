@@ -9,7 +9,7 @@
 #include "bench/command/device_options.h"
 #include "bench/command/option_table.h"
 #include "bench/measure/machine/ceilings.h"
-#include "bench/measure/run.h"
+#include "bench/measure/sweep/run.h"
 
 namespace kbench {
 

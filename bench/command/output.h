@@ -5,7 +5,7 @@
 #include <string>
 
 #include "bench/device/device.h"
-#include "bench/measure/folder_lock.h"
+#include "bench/measure/store/folder_lock.h"
 #include "kbench/result.h"
 
 namespace kbench {

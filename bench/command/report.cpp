@@ -18,7 +18,7 @@
 #include "bench/command/output.h"
 #include "bench/command/report_options.h"
 #include "bench/device/console.h"
-#include "bench/measure/result_files.h"
+#include "bench/measure/store/result_files.h"
 #include "bench/plan/data/read_file.h"
 #include "kbench/error.h"
 #include "models/base/write_file.h"

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "analysis/facts/counters.h"
-#include "bench/measure/stop_signal.h"
+#include "bench/measure/point/stop_signal.h"
 #include "bench/micro/columns.h"
 #include "bench/micro/reporters.h"
 #include "kbench/error.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "analysis/machine/ceilings.h"
-#include "bench/measure/measure.h"
-#include "bench/measure/progress.h"
+#include "bench/measure/point/measure.h"
+#include "bench/measure/point/progress.h"
 #include "bench/micro/cases.h"
 #include "bench/plan/data/weights.h"
 #include "kbench/result.h"

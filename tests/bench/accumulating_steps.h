@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "bench/measure/verify.h"
+#include "bench/measure/point/verify.h"
 #include "bench/plan/provider.h"
 #include "kbench/error.h"
 #include "models/ops/list.h"

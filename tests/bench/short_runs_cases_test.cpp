@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench/measure/clock.h"
+#include "bench/measure/point/clock.h"
 #include "tests/bench/program.h"
 
 namespace kbench {

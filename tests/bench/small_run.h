@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/device/device.h"
-#include "bench/measure/run.h"
+#include "bench/measure/sweep/run.h"
 #include "bench/profile/profiler.h"
 #include "models/gpt2.h"
 

@@ -294,9 +294,9 @@ TEST(LayeringScanner, ReportsARoomThatLooksToItsRight) {
         testing::ElementsAre(
             "bench/device/device.h:1: includes bench/profile/profiler.h, which is to the right of bench/device/"));
     const std::map<std::string, std::string> wrong{
-        {"bench/device/cuda/x.cpp", "bench/measure/cuda/ceilings.h"},
+        {"bench/device/cuda/x.cpp", "bench/measure/machine/cuda/ceilings.h"},
         {"bench/profile/x.h", "bench/plan/plan.h"},
-        {"bench/plan/data/x.cpp", "bench/measure/verify.h"},
+        {"bench/plan/data/x.cpp", "bench/measure/point/verify.h"},
         {"bench/measure/x.cpp", "bench/micro/session.h"},
         {"bench/micro/x.cpp", "bench/command/command.h"},
         {"analysis/result/x.h", "analysis/machine/machine.h"},

@@ -63,7 +63,7 @@ TEST(Naming, TheSearchFindsWhatIsPlanted) {
     EXPECT_EQ(lines_that_name_a_model("bench/plan/plan.cpp", "int a;\n// as in GPT-2\n").size(), 1u);
     EXPECT_EQ(lines_that_name_a_model("kernels/x.cu", "if (model == \"gpt2-large\")").size(), 1u);
     EXPECT_EQ(lines_that_name_a_model("cpu/native/recurrent.cpp", "// Deep Speech 2's layers").size(), 1u);
-    EXPECT_EQ(lines_that_name_a_model("bench/measure/run.cpp", "#include \"models/mlp.h\"").size(), 1u);
+    EXPECT_EQ(lines_that_name_a_model("bench/measure/sweep/run.cpp", "#include \"models/mlp.h\"").size(), 1u);
     EXPECT_EQ(lines_that_name_a_model("bench/command/options.cpp", "#include \"models/gpt2.h\"").size(), 1u);
     EXPECT_TRUE(lines_that_name_a_model("bench/command/options.cpp", "     \"such as gpt2-large\",").empty());
     EXPECT_TRUE(lines_that_name_a_model("models/gpt2_config.cpp", "// GPT-2").empty());

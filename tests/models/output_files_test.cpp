@@ -26,7 +26,7 @@ struct Exception {
 
 const std::vector<Exception> exceptions{
     {"models/base/write_file.cpp", "", "the class itself"},
-    {"bench/measure/folder_lock.cpp", "O_RDWR | O_CREAT | O_NOFOLLOW", "a lock's file, to which nothing is written"},
+    {"bench/measure/store/folder_lock.cpp", "O_RDWR | O_CREAT | O_NOFOLLOW", "a lock's file, to which nothing is written"},
     {"bench/device/console.cpp", "open(\"/dev/null\"", "a standard stream that the caller closed"},
     {"bench/device/nvidia.cpp", "open(node.c_str(), O_RDWR",
      "a GPU's node, as the driver opens it, to know whether it may"},
@@ -38,7 +38,7 @@ const std::vector<Exception> exceptions{
     {"bench/command/repeated/noise.cpp", "mkdtemp(", "a folder that is new and no other user's"},
     {"bench/command/repeated/noise.cpp", "fs::remove_all(path, ignored)", "the folder that mkdtemp made"},
     {"bench/command/run.cpp", "fs::remove(whole)", "the result of the sweep that is resumed"},
-    {"bench/measure/result_files.cpp", "fs::remove(directory /", "the other form of the result just written"},
+    {"bench/measure/store/result_files.cpp", "fs::remove(directory /", "the other form of the result just written"},
 };
 
 const std::regex writes(R"(\b(w?of|w?f|basic_of|basic_f)stream\b|\bw?filebuf\b)"

@@ -10,7 +10,7 @@
 #include "analysis/machine/ceilings.h"
 #include "analysis/machine/usable_roofs.h"
 #include "bench/device/device.h"
-#include "bench/measure/cuda/ceilings.h"
+#include "bench/measure/machine/cuda/ceilings.h"
 
 namespace kbench {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "analysis/facts/point_facts.h"
 #include "bench/device/device.h"
-#include "bench/measure/run.h"
+#include "bench/measure/sweep/run.h"
 #include "bench/profile/profiler.h"
 #include "models/gpt2.h"
 #include "tests/bench/temporary_directory.h"

@@ -10,10 +10,10 @@
 
 #include "analysis/explain/causes.h"
 #include "analysis/explain/roof_breach.h"
-#include "bench/measure/clock_places.h"
+#include "bench/measure/point/clock_places.h"
 #include "bench/measure/machine/ceilings.h"
-#include "bench/measure/theft.h"
-#include "bench/measure/timed_runs.h"
+#include "bench/measure/point/theft.h"
+#include "bench/measure/point/timed_runs.h"
 #include "bench/profile/clock_marks.h"
 #include "bench/profile/condition_sampler.h"
 #include "kbench/error.h"

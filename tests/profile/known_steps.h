@@ -11,8 +11,8 @@
 
 #include "analysis/explain/explain.h"
 #include "bench/device/device.h"
-#include "bench/measure/roof_watch.h"
-#include "bench/measure/sampler.h"
+#include "bench/measure/point/roof_watch.h"
+#include "bench/measure/point/sampler.h"
 #include "bench/profile/counters.h"
 #include "bench/profile/profiler.h"
 #include "kbench/result.h"

@@ -11,7 +11,7 @@
 #include "analysis/explain/cycles.h"
 #include "analysis/explain/executed.h"
 #include "analysis/machine/kernel_occupancy.h"
-#include "bench/measure/forward.h"
+#include "bench/measure/point/forward.h"
 #include "bench/plan/data/inputs.h"
 #include "bench/plan/device_support.h"
 #include "bench/plan/fuse.h"

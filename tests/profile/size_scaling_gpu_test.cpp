@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bench/device/device.h"
-#include "bench/measure/measure.h"
-#include "bench/measure/planning.h"
+#include "bench/measure/point/measure.h"
+#include "bench/measure/sweep/planning.h"
 #include "bench/plan/provider.h"
 #include "bench/profile/profiler.h"
 #include "models/gpt2.h"

@@ -13,7 +13,7 @@
 #include "analysis/explain/theft.h"
 #include "bench/device/device.h"
 #include "bench/device/multiprocessors.h"
-#include "bench/measure/theft.h"
+#include "bench/measure/point/theft.h"
 #include "kbench/error.h"
 #include "kernels/probe/fma.h"
 #include "kernels/probe/memory.h"

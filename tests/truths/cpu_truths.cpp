@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/device/fewer_threads.h"
-#include "bench/measure/thief.h"
+#include "bench/measure/point/thief.h"
 #include "cpu/probe/chains.h"
 #include "cpu/probe/on_threads.h"
 #include "cpu/probe/probe.h"

@@ -17,7 +17,7 @@
 #include "bench/command/repeated/child.h"
 #include "bench/device/console.h"
 #include "bench/measure/machine/environment.h"
-#include "bench/measure/stop_signal.h"
+#include "bench/measure/point/stop_signal.h"
 #include "kbench/error.h"
 #include "models/base/write_file.h"
 

@@ -17,7 +17,7 @@
 #include "bench/device/device.h"
 #include "bench/measure/machine/environment.h"
 #include "bench/measure/machine/noise.h"
-#include "bench/measure/stop_signal.h"
+#include "bench/measure/point/stop_signal.h"
 #include "kbench/error.h"
 #include "models/registry.h"
 

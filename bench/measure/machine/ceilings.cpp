@@ -26,7 +26,7 @@
 #include "models/base/format.h"
 #include "models/base/write_file.h"
 #ifdef KBENCH_HAVE_CUDA
-#include "bench/measure/cuda/ceilings.h"
+#include "bench/measure/machine/cuda/ceilings.h"
 #endif
 
 namespace kbench {

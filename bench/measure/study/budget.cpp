@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/measure/progress.h"
+#include "bench/measure/point/progress.h"
 #include "models/base/format.h"
 
 namespace kbench {

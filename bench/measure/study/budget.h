@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/measure/run.h"
+#include "bench/measure/sweep/run.h"
 #include "bench/measure/study/plan.h"
 #include "kbench/result.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "analysis/study/tasks.h"
-#include "bench/measure/point_plans.h"
+#include "bench/measure/sweep/point_plans.h"
 
 namespace kbench {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/measure/run.h"
+#include "bench/measure/sweep/run.h"
 #include "kbench/precision.h"
 #include "kbench/result.h"
 

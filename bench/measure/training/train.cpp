@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/measure/device_rows.h"
+#include "bench/measure/point/device_rows.h"
 #include "bench/plan/data/checkpoint.h"
 #include "bench/plan/data/convert.h"
 #include "kbench/error.h"

@@ -8,8 +8,8 @@
 #include <span>
 #include <stdexcept>
 
-#include "bench/measure/device_rows.h"
-#include "bench/measure/planning.h"
+#include "bench/measure/point/device_rows.h"
+#include "bench/measure/sweep/planning.h"
 #include "bench/plan/data/convert.h"
 #include "bench/plan/data/markov.h"
 #include "bench/plan/data/speech.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/command/repeated/child.h"
-#include "bench/measure/folder_lock.h"
+#include "bench/measure/store/folder_lock.h"
 #include "tests/bench/program.h"
 #include "tests/bench/refusal.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/device/device.h"
-#include "bench/measure/verify.h"
+#include "bench/measure/point/verify.h"
 #include "bench/plan/fuse.h"
 #include "bench/plan/provider.h"
 #include "models/gpt2.h"

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/measure/outputs.h"
+#include "bench/measure/point/outputs.h"
 #include "bench/plan/data/inputs.h"
 #include "bench/plan/provider.h"
 #include "models/ops/list.h"

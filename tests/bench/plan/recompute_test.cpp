@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "bench/measure/planning.h"
+#include "bench/measure/sweep/planning.h"
 #include "bench/plan/data/inputs.h"
 #include "bench/plan/plan.h"
 #include "bench/plan/provider.h"

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "bench/device/device.h"
-#include "bench/measure/verify.h"
+#include "bench/measure/point/verify.h"
 #include "bench/plan/fuse.h"
 #include "bench/plan/provider.h"
 #include "kbench/error.h"
