@@ -32,7 +32,7 @@ bool has_few_warps(const VerdictFacts& f) {
 double greater_roof(const VerdictFacts& f) { return std::max(f.compute_share, f.memory_share); }
 double lesser_roof(const VerdictFacts& f) { return std::min(f.compute_share, f.memory_share); }
 /// The unit's roof time is not clearly the longer.
-bool is_no_longer_than_memory(const VerdictFacts& f) { return f.memory_share >= alike_roofs * f.compute_share; }
+bool is_not_clearly_longer(const VerdictFacts& f) { return f.memory_share >= alike_roofs * f.compute_share; }
 /// A pipe or the schedulers are busier than any memory's roof time is long: they speak before it.
 bool is_outranked(const VerdictFacts& f) {
     return f.units.pipe.share >= busy_unit_share && f.units.pipe.share > f.memory_share;
@@ -115,10 +115,10 @@ constexpr std::array rules{
          "fewer bytes at that level in the same time, or a slower unit, whose roof time becomes the longer"},
     Rule{
         {"compute-roof", Bound::compute,
-         "the roof time of a unit, at the run's clock, is {threshold} or more of the time; not where a memory's is as long or longer and a unit is busier than that",
+         "the roof time of a unit, at the run's clock, is {threshold} or more of the time; not where a memory's is {alike} of it or more and a unit is busy in more of the active cycles",
          bound_share},
         [](const VerdictFacts& f) { return f.compute_share; },
-        [](const VerdictFacts& f) { return !(is_no_longer_than_memory(f) && is_outranked(f)); },
+        [](const VerdictFacts& f) { return !(is_not_clearly_longer(f) && is_outranked(f)); },
         [](const VerdictFacts& f) { return f.compute_known ? Known::exactly : Known::no; },
         "fewer FLOPs in the same time, or a longer time for the same FLOPs at the same clock"},
     Rule{
@@ -326,6 +326,7 @@ std::string with_thresholds(std::string_view pattern, double threshold) {
         {"{bound}", percent(bound_share)},
         {"{loss}", percent(loss_share)},
         {"{half_busy}", percent(half_busy_unit_share)},
+        {"{alike}", percent(alike_roofs)},
         {"{few_warps}", percent(low_occupancy_pct / 100)},
         {"{chain}", std::to_string(many_time_steps)},
     };

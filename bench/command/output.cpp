@@ -11,9 +11,9 @@
 
 #include "bench/command/command.h"
 #include "bench/command/option_values.h"
-#include "bench/measure/sweep/lengths.h"
 #include "bench/measure/store/point_store.h"
 #include "bench/measure/store/result_files.h"
+#include "bench/measure/sweep/lengths.h"
 #include "kbench/error.h"
 #include "models/base/write_file.h"
 

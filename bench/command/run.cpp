@@ -24,8 +24,8 @@
 #include "bench/measure/machine/noise.h"
 #include "bench/measure/point/measure.h"
 #include "bench/measure/store/point_store.h"
-#include "bench/measure/sweep/recorded_options.h"
 #include "bench/measure/store/result_files.h"
+#include "bench/measure/sweep/recorded_options.h"
 #include "kbench/error.h"
 #include "models/base/write_file.h"
 

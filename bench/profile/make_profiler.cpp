@@ -1,4 +1,5 @@
-// Chooses the profiler of a device; a CPU's is here, as it is made of parts that have their own files.
+// Chooses the profiler of a device, and the ranges that profilers see; a CPU's is here, as its parts have files of
+// their own.
 #include "bench/profile/profiler.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The running kernel behind perf.h: perf_event_open(2), sysfs and the threads of this process.
+// The running kernel behind perf_system.h: perf_event_open(2), sysfs and the threads of this process.
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 #include <unistd.h>

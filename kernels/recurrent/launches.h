@@ -1,6 +1,10 @@
 // The kernels of each precision, which are compiled in files of their own.
 #pragma once
 
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
 #include "kernels/recurrent/problem.h"
 
 namespace kbench::cuda::recurrent_layer {

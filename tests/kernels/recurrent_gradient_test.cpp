@@ -1,7 +1,6 @@
 // The backward of recurrent layers on a device, and what their forward leaves for it, against backpropagation through
 // time in fp64 on the host.
 #include "kernels/recurrent/gradient.h"
-#include "kernels/recurrent/recurrent.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +9,7 @@
 #include <memory>
 
 #include "kernels/check.h"
+#include "kernels/recurrent/recurrent.h"
 #include "kernels/recurrent/weight_gradient.h"
 #include "tests/kernels/device_matrix.h"
 #include "tests/kernels/less_shared_memory.h"

@@ -10,7 +10,6 @@
 
 #include "kbench/error.h"
 #include "models/ops/list.h"
-#include "models/registry.h"
 
 namespace kbench {
 namespace {

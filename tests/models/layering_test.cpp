@@ -1,5 +1,6 @@
-// The order of the folders, and of the rooms inside bench/ and analysis/: each includes only itself and those to its
-// left. What means something to no device includes no device's headers; what profiles knows no plan and no model.
+// The order of the folders, and of the rooms inside bench/, bench/measure/ and analysis/: each includes only itself and
+// those to its left, and no file one that includes it. What means something to no device includes no device's headers;
+// what profiles knows no plan and no model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,6 +49,7 @@ struct House {
 const std::vector<House> houses{
     {"analysis", {"result", "machine", "facts", "explain", "compare", "study", "table", "report"}},
     {"bench", {"device", "profile", "plan", "measure", "micro", "peer", "command"}},
+    {"bench/measure", {"machine", "point", "store", "sweep", "study", "training"}},
 };
 
 const std::regex device_header(
@@ -95,22 +97,22 @@ std::vector<std::string> violations(const Folder& folder, const std::string& pat
 
 /// The same for the rooms of its house: includes of rooms that stand later, and rooms that nobody has given a place.
 std::vector<std::string> room_violations(const std::string& path, const std::string& text) {
-    const std::vector<std::string> own = parts_of(path);
-    const auto house = std::ranges::find(houses, own.front(), &House::name);
-    if (house == houses.end() || own.size() < 3) return {};
-    const auto place = [&](const std::string& room) {
-        return std::ranges::find(house->rooms, room) - house->rooms.begin();
-    };
-    const auto rooms = static_cast<std::ptrdiff_t>(house->rooms.size());
-    if (place(own[1]) == rooms)
-        return {path + ": " + own[1] + "/ has no place among the rooms of " + house->name + "/"};
     std::vector<std::string> found;
-    for (const auto& [line, header] : includes_of(text)) {
-        const std::vector<std::string> other = parts_of(header);
-        if (other.front() != house->name || other.size() < 3) continue;
-        if (place(other[1]) > place(own[1]))
-            found.push_back(path + ":" + std::to_string(line) + ": includes " + header + ", which is to the right of " +
-                            house->name + "/" + own[1] + "/");
+    for (const House& house : houses) {
+        const auto room_of = [&](const std::string& file) -> std::optional<std::string> {
+            if (!file.starts_with(house.name + "/")) return std::nullopt;
+            const std::vector<std::string> within = parts_of(file.substr(house.name.size() + 1));
+            return within.size() > 1 ? std::optional(within.front()) : std::nullopt;
+        };
+        const auto place = [&](const std::string& room) { return std::ranges::find(house.rooms, room); };
+        const std::optional<std::string> own = room_of(path);
+        if (!own) continue;
+        if (place(*own) == house.rooms.end())
+            found.push_back(path + ": " + *own + "/ has no place among the rooms of " + house.name + "/");
+        for (const auto& [line, header] : includes_of(text))
+            if (const std::optional<std::string> other = room_of(header); other && place(*other) > place(*own))
+                found.push_back(path + ":" + std::to_string(line) + ": includes " + header +
+                                ", which is to the right of " + house.name + "/" + *own + "/");
     }
     return found;
 }
@@ -223,8 +225,8 @@ TEST(Layering, NoFolderIncludesOneToItsRight) {
 }
 
 TEST(Layering, NoRoomIncludesOneToItsRight) {
-    for (const House& house : houses)
-        for (const std::string& path : sources(house.name))
+    for (const char* house : {"analysis", "bench"})
+        for (const std::string& path : sources(house))
             for (const std::string& line : room_violations(path, read_source(path).value())) ADD_FAILURE() << line;
 }
 
@@ -297,7 +299,12 @@ TEST(LayeringScanner, ReportsARoomThatLooksToItsRight) {
         {"bench/device/cuda/x.cpp", "bench/measure/machine/cuda/ceilings.h"},
         {"bench/profile/x.h", "bench/plan/plan.h"},
         {"bench/plan/data/x.cpp", "bench/measure/point/verify.h"},
-        {"bench/measure/x.cpp", "bench/micro/session.h"},
+        {"bench/measure/training/x.cpp", "bench/micro/session.h"},
+        {"bench/measure/machine/x.cpp", "bench/measure/point/sampler.h"},
+        {"bench/measure/point/x.cpp", "bench/measure/store/point_store.h"},
+        {"bench/measure/store/x.h", "bench/measure/sweep/sweep.h"},
+        {"bench/measure/sweep/x.h", "bench/measure/study/plan.h"},
+        {"bench/measure/study/x.h", "bench/measure/training/train.h"},
         {"bench/micro/x.cpp", "bench/command/command.h"},
         {"analysis/result/x.h", "analysis/machine/machine.h"},
         {"analysis/machine/x.h", "analysis/facts/counters.h"},
@@ -311,6 +318,7 @@ TEST(LayeringScanner, ReportsARoomThatLooksToItsRight) {
         EXPECT_TRUE(room_violations(header, "#include \"" + path + "\"").empty()) << "the other way round";
     }
     EXPECT_EQ(room_violations("bench/attic/x.h", "").size(), 1u) << "a room without a place";
+    EXPECT_EQ(room_violations("bench/measure/attic/x.h", "").size(), 1u);
 }
 
 TEST(LayeringScanner, LetsRoomsIncludeThemselvesAndOtherFolders) {
@@ -318,7 +326,7 @@ TEST(LayeringScanner, LetsRoomsIncludeThemselvesAndOtherFolders) {
         room_violations("bench/plan/x.h", "#include \"bench/plan/plan.h\"\n#include \"analysis/report/writers.h\"")
             .empty());
     EXPECT_TRUE(room_violations("bench/main.cpp", "#include \"bench/command/command.h\"").empty());
-    EXPECT_TRUE(room_violations("bench/measure/x.cpp", "#include \"bench/version.h\"").empty());
+    EXPECT_TRUE(room_violations("bench/measure/point/x.cpp", "#include \"bench/version.h\"").empty());
     EXPECT_TRUE(room_violations("kernels/gemm/x.h", "#include \"kernels/probe/span.h\"").empty());
 }
 

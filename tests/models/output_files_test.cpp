@@ -26,7 +26,8 @@ struct Exception {
 
 const std::vector<Exception> exceptions{
     {"models/base/write_file.cpp", "", "the class itself"},
-    {"bench/measure/store/folder_lock.cpp", "O_RDWR | O_CREAT | O_NOFOLLOW", "a lock's file, to which nothing is written"},
+    {"bench/measure/store/folder_lock.cpp", "O_RDWR | O_CREAT | O_NOFOLLOW",
+     "a lock's file, to which nothing is written"},
     {"bench/device/console.cpp", "open(\"/dev/null\"", "a standard stream that the caller closed"},
     {"bench/device/nvidia.cpp", "open(node.c_str(), O_RDWR",
      "a GPU's node, as the driver opens it, to know whether it may"},
@@ -126,7 +127,7 @@ TEST(OutputFiles, TheScanFindsWhatIsPlanted) {
                              "truncate(path, 0);",
                              "fs::resize_file(path, 0);",
                              "open(\"http://x\", O_APPEND);  // why not"})
-        EXPECT_EQ(lines_that_write("bench/measure/x.cpp", line).size(), 1u) << line;
+        EXPECT_EQ(lines_that_write("bench/measure/point/x.cpp", line).size(), 1u) << line;
     EXPECT_THAT(lines_that_write("cpu/x.cpp", "int a;\n\nstd::ofstream file;\n"),
                 testing::ElementsAre("cpu/x.cpp:3: std::ofstream file;"));
 }
@@ -137,7 +138,7 @@ TEST(OutputFiles, TheScanLetsReadersAndExceptionsBe) {
           "write_file_atomically(path, text);", "// std::ofstream would follow links", "f();  // no fopen( here",
           "std::ostream& out", "rename_counters(result);", "std::copy(a, b, c);", "pattern.remove_suffix(1);",
           "link_targets(of, n);"})
-        EXPECT_TRUE(lines_that_write("bench/measure/x.cpp", line).empty()) << line;
+        EXPECT_TRUE(lines_that_write("bench/measure/point/x.cpp", line).empty()) << line;
     const std::string removed = "        fs::remove_all(path, ignored);";
     EXPECT_TRUE(lines_that_write("bench/command/repeated/noise.cpp", removed).empty());
     EXPECT_EQ(lines_that_write("bench/command/repeated/child.cpp", removed).size(), 1u) << "of one file alone";

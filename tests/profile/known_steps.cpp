@@ -10,8 +10,8 @@
 
 #include "analysis/explain/causes.h"
 #include "analysis/explain/roof_breach.h"
-#include "bench/measure/point/clock_places.h"
 #include "bench/measure/machine/ceilings.h"
+#include "bench/measure/point/clock_places.h"
 #include "bench/measure/point/theft.h"
 #include "bench/measure/point/timed_runs.h"
 #include "bench/profile/clock_marks.h"

@@ -123,7 +123,7 @@ TEST_F(Profile, EveryStepHasItsKernels) {
     }
     EXPECT_THAT(kernels.by_range[0][0].name, HasSubstr("embedding"));
     ASSERT_EQ(kernels.run.inflation.size(), 4u);
-    EXPECT_LT(kernels.run.inflation.front().recorded_us, 1) << "an empty kernel is the shortest";
+    EXPECT_LT(kernels.run.inflation[0].recorded_us, kernels.run.inflation[1].recorded_us) << "the first are empty";
     for (const RecordInflation& length : kernels.run.inflation) {
         EXPECT_GT(length.kernel_us, 0.2);
         EXPECT_LT(length.kernel_us, 60);

@@ -15,9 +15,9 @@
 #include <thread>
 
 #include "bench/command/command.h"
+#include "bench/measure/point/stop_signal.h"
 #include "bench/measure/store/folder_lock.h"
 #include "bench/measure/store/result_files.h"
-#include "bench/measure/point/stop_signal.h"
 #include "kbench/error.h"
 #include "models/base/format.h"
 #include "models/base/write_file.h"

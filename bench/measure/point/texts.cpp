@@ -29,7 +29,7 @@ class GivenTexts {
   public:
     explicit GivenTexts(const FilesByName& inputs) {
         if (const auto file = inputs.find(targets_name); file != inputs.end())
-            targets_ = read_integers(file->second, "label", Rows::of_any);
+            targets_ = read_integers(file->second, "label", RowLengths::of_any);
         if (const auto file = inputs.find(target_lengths_name); file != inputs.end())
             lengths_ = read_integers(file->second, "length").values;
     }
@@ -104,7 +104,7 @@ const OpNode* texts_behind(const Model& model, TensorId id) {
 std::vector<std::int32_t> read_texts(const std::filesystem::path& file, const Tensor& targets,
                                      std::span<const std::int32_t> lengths) {
     const std::int64_t batch = targets.rows(), columns = targets.columns(), labels = targets.contents.bound;
-    const IntegerArray given = read_integers(file, "label", Rows::of_any);
+    const IntegerArray given = read_integers(file, "label", RowLengths::of_any);
     const auto count = static_cast<std::int64_t>(given.values.size());
     const std::int64_t all = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
     const bool is_rows = count == batch * columns || count == columns;

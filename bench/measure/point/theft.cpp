@@ -140,9 +140,10 @@ bool has_time_for_turns(const TheftSetup& setup) {
 /// The work beside an idle thief, then in turns. Each begins with what the one before ended with, so that a steady
 /// drift lengthens as many runs of both kinds.
 void run_in_turns(const TheftSetup& setup, BandwidthTheft& theft) {
-    using Clock = std::chrono::steady_clock;
-    const auto start = Clock::now();
-    const auto spent_s = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+    const auto start = std::chrono::steady_clock::now();
+    const auto spent_s = [&] {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
     const double roof = roof_of(setup.roofs, Taken::dram);
     constexpr WantedRun idle = wanted_runs[0], computing = wanted_runs[1], taking = wanted_runs[2];
     const auto begin = [&](const std::string& text) {
@@ -201,13 +202,12 @@ void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft) {
             throw;
         }
     }
-    using Clock = std::chrono::steady_clock;
     const auto all = std::span(wanted_runs);
-    const auto start = Clock::now();
+    const auto start = std::chrono::steady_clock::now();
     for (const WantedRun& wanted : setup.is_short ? all.first(deciding_runs) : all) {
         const double roof = roof_of(setup.roofs, wanted.taken);
         if (wanted.share > 0 && roof <= 0) continue;
-        const double spent_s = std::chrono::duration<double>(Clock::now() - start).count();
+        const double spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         const auto runs = static_cast<double>(theft.runs.size());
         if (theft.runs.size() >= least_runs && spent_s * (runs + 1) > setup.longest_s * runs) break;
         if (setup.begin) setup.begin(text_of(wanted));

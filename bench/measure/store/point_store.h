@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/measure/sweep/sweep.h"
+#include "bench/measure/point/point_spec.h"
 #include "kbench/result.h"
 
 namespace kbench {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/measure/sweep/run.h"
 #include "bench/measure/study/plan.h"
+#include "bench/measure/sweep/run.h"
 #include "kbench/result.h"
 
 namespace kbench {

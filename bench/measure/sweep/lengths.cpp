@@ -23,7 +23,7 @@ std::uint32_t hash_of(std::span<const std::int32_t> lengths) {
     return hash;
 }
 
-constexpr std::string_view of_lengths = "lengths-", of_targets = "target-lengths-", ending = ".txt";
+constexpr std::string_view of_lengths = "lengths-", of_target_lengths = "target-lengths-", ending = ".txt";
 
 /// "lengths-frames1000-batch32.txt".
 std::string file_name(std::string_view what, std::int64_t frames, std::int64_t batch) {
@@ -44,7 +44,7 @@ void write_lines(const std::filesystem::path& path, std::span<const std::int32_t
 }  // namespace
 
 bool is_lengths_name(std::string_view name) {
-    return (name.starts_with(of_lengths) || name.starts_with(of_targets)) && name.ends_with(ending);
+    return (name.starts_with(of_lengths) || name.starts_with(of_target_lengths)) && name.ends_with(ending);
 }
 
 std::filesystem::path lengths_file(const RunOptions& options, const Point& point) {
@@ -68,7 +68,7 @@ std::filesystem::path target_lengths_file(const RunOptions& options, const Plan&
     for (const std::int32_t length : lengths)
         targets.push_back(static_cast<std::int32_t>(of_longest * length / longest));
     const std::filesystem::path path =
-        options.out / file_name(of_targets, longest, static_cast<std::int64_t>(lengths.size()));
+        options.out / file_name(of_target_lengths, longest, static_cast<std::int64_t>(lengths.size()));
     write_lines(path, targets);
     return path;
 }

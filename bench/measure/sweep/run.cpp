@@ -14,15 +14,15 @@
 #include "analysis/compare/sweep_findings.h"
 #include "analysis/result/merge.h"
 #include "analysis/result/point_name.h"
-#include "bench/measure/sweep/lengths.h"
 #include "bench/measure/point/measure.h"
-#include "bench/measure/sweep/planning.h"
-#include "bench/measure/sweep/point_plans.h"
 #include "bench/measure/point/progress.h"
-#include "bench/measure/sweep/recorded_options.h"
-#include "bench/measure/store/result_files.h"
 #include "bench/measure/point/stop_signal.h"
 #include "bench/measure/point/texts.h"
+#include "bench/measure/store/result_files.h"
+#include "bench/measure/sweep/lengths.h"
+#include "bench/measure/sweep/planning.h"
+#include "bench/measure/sweep/point_plans.h"
+#include "bench/measure/sweep/recorded_options.h"
 #include "bench/plan/data/checkpoint.h"
 #include "bench/plan/data/token_file.h"
 #include "bench/plan/data/tokens.h"
@@ -268,20 +268,6 @@ std::string described(const SweepEnd& end, std::size_t measured, std::size_t tot
 }
 
 }  // namespace
-
-AxisValues RunOptions::of_model() const {
-    AxisValues own;
-    for (const ModelAxis& axis : model.axes) {
-        if (axis.name == "batch") continue;  // which every model has
-        if (axis.is_count())
-            own.set(axis.name, axis.usual);
-        else if (axis.name == lengths_name && inputs.contains(lengths_name))
-            own.set(axis.name, std::string(lengths_of_file));
-        else
-            own.set(axis.name, std::string(axis.words.front()));
-    }
-    return own;
-}
 
 SweepEnd run_points(const RunOptions& asked, Device& device, Profiler& profiler, Result& result, Progress& progress,
                     const PointStore& store, FinishedPoints finished, PointGate* gate) {

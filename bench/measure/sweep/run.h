@@ -4,10 +4,10 @@
 #include <string>
 
 #include "bench/device/device.h"
-#include "bench/measure/store/point_store.h"
+#include "bench/measure/point/point_spec.h"
 #include "bench/measure/point/progress.h"
+#include "bench/measure/store/point_store.h"
 #include "bench/measure/sweep/run_options.h"
-#include "bench/measure/sweep/sweep.h"
 #include "bench/profile/profiler.h"
 #include "kbench/result.h"
 

@@ -1,18 +1,15 @@
 // The points of a sweep as data: which there are, in which order, what each is called. Measures nothing.
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "bench/measure/point/point_spec.h"
 #include "kbench/axes.h"
 
 namespace kbench {
-
-/// A batch asked for as "max": the largest that fits into memory.
-inline constexpr std::int64_t max_batch = 0;
 
 /// What was asked for on each axis.
 struct SweepOptions {
@@ -21,15 +18,6 @@ struct SweepOptions {
     std::vector<std::string> zip;  ///< axes whose lists go in step instead of every value with every other
     int repeats = 1;               ///< how often the whole list is gone through
     int shard = 1, shards = 1;     ///< which part of the points, from 1, of how many
-};
-
-/// One point to measure.
-struct PointSpec {
-    AxisValues axes;  ///< all that options decide, and the repeat; a batch may be max_batch
-
-    /// "seq128-batch4-fp16", "seq128-batchmax-fp16-repeat2": distinct within a sweep, and fit for a file's name.
-    std::string name() const;
-    bool operator==(const PointSpec&) const = default;
 };
 
 /// What is to be measured on an axis: what was asked for, else what the model has by itself, else what is usual;

@@ -160,11 +160,11 @@ class JsonRows {
         lengths_.push_back(length);
     }
 
-    IntegerArray array(Rows rows) {
+    IntegerArray array(RowLengths rows) {
         const auto count = static_cast<std::int64_t>(lengths_.size());
         const auto other = std::ranges::find_if(lengths_, [&](std::int64_t n) { return n != lengths_.front(); });
         if (other == lengths_.end() && count > 1) return {{count, lengths_.front()}, std::move(values_)};
-        if (other != lengths_.end() && rows == Rows::of_one_length)
+        if (other != lengths_.end() && rows == RowLengths::of_one_length)
             throw source_.wrong(fmt::format("row {} has {} {}s, row 0 has {}; they should be of one length",
                                             other - lengths_.begin(), *other, source_.what, lengths_.front()));
         return flat(std::move(values_));
@@ -181,7 +181,7 @@ class JsonRows {
 };
 
 /// One JSON text, or one a line.
-IntegerArray read_json(const Source& source, Rows rows) {
+IntegerArray read_json(const Source& source, RowLengths rows) {
     JsonRows read(source);
     const auto parse = [&](std::string_view text) {
         check_json_text(text, source.path.string());
@@ -227,7 +227,7 @@ TokenFile token_file(const fs::path& name) {
     return {name, {}};
 }
 
-IntegerArray read_integers(const fs::path& name, std::string_view what, Rows rows) {
+IntegerArray read_integers(const fs::path& name, std::string_view what, RowLengths rows) {
     const TokenFile file = token_file(name);
     std::string content = read_whole_file(file.path);
     std::string_view view = content;

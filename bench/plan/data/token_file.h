@@ -19,10 +19,11 @@ struct TokenFile {
 TokenFile token_file(const std::filesystem::path& name);
 
 /// Whether rows of a list of lists must be of one length; otherwise they become one row where they are not.
-enum class Rows { of_one_length, of_any };
+enum class RowLengths { of_one_length, of_any };
 
 /// All integers of the file that `name` says; text, raw numbers and lists have one dimension, lists of lists two.
 /// `what` is what an integer is called in errors: "token". Throws UsageError with the position of what is no integer.
-IntegerArray read_integers(const std::filesystem::path& name, std::string_view what, Rows rows = Rows::of_one_length);
+IntegerArray read_integers(const std::filesystem::path& name, std::string_view what,
+                           RowLengths rows = RowLengths::of_one_length);
 
 }  // namespace kbench

@@ -78,7 +78,7 @@ std::vector<std::int32_t> read_numbers_of_rows(const std::filesystem::path& path
 }
 
 std::vector<std::int32_t> read_token_stream(const std::filesystem::path& path, std::int64_t least, std::int64_t vocab) {
-    const std::vector<std::int64_t> values = read_integers(path, "token", Rows::of_any).values;
+    const std::vector<std::int64_t> values = read_integers(path, "token", RowLengths::of_any).values;
     if (static_cast<std::int64_t>(values.size()) < least)
         throw UsageError(fmt::format("{}: {} tokens; it should hold {} or more", path.string(), values.size(), least));
     std::vector<std::int32_t> tokens;

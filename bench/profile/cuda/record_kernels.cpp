@@ -123,8 +123,8 @@ std::vector<KernelResult> median_kernels(const std::vector<std::vector<Records>>
     return kernels;
 }
 
-/// Graphs of kernels of one length each, timed with and without records in turn: empty ones, and such of about 2, 5 and
-/// 20 microseconds. What records add to an empty kernel is not what they add to one of 2.
+/// Graphs of kernels of one length each, timed with and without records in turn: empty ones, and
+/// others of about 2, 5 and 19 microseconds. What records add to an empty kernel is not what they add to one of 2.
 class Chains {
   public:
     explicit Chains(Device& device) : device_(device) {

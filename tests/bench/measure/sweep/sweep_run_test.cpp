@@ -12,9 +12,9 @@
 
 #include "analysis/result/result_json.h"
 #include "bench/measure/store/folder_lock.h"
+#include "bench/measure/store/result_files.h"
 #include "bench/measure/sweep/planning.h"
 #include "bench/measure/sweep/recorded_options.h"
-#include "bench/measure/store/result_files.h"
 #include "kbench/error.h"
 #include "tests/bench/refusal.h"
 #include "tests/bench/small_run.h"

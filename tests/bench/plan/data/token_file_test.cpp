@@ -39,7 +39,7 @@ std::string llmc(std::int32_t magic, std::int32_t version, std::int32_t count, c
 class TokenFiles : public testing::Test {
   protected:
     IntegerArray read(const std::string& name, const std::string& content, const std::string& type = "",
-                      Rows rows = Rows::of_one_length) const {
+                      RowLengths rows = RowLengths::of_one_length) const {
         return read_integers(directory_.write(name, content).string() + type, "token", rows);
     }
     std::string refusal(const std::string& name, const std::string& content, const std::string& type = "") const {
@@ -134,7 +134,7 @@ TEST_F(TokenFiles, JsonIsListsOrWhatTokenizersGive) {
     EXPECT_THAT(refusal("t.json", "[1, 2"), HasSubstr("line 1 is not JSON"));
     EXPECT_THAT(refusal("t.jsonl", "[1, 2]\n{\"ids\": 3}"), HasSubstr("3; it should be a list"));
     EXPECT_THAT(refusal("t.json", "[[1, 2], [3]]"), HasSubstr("row 1 has 1 tokens, row 0 has 2"));
-    EXPECT_THAT(read("t.json", "[[1, 2], [3]]", "", Rows::of_any).values, ElementsAre(1, 2, 3));
+    EXPECT_THAT(read("t.json", "[[1, 2], [3]]", "", RowLengths::of_any).values, ElementsAre(1, 2, 3));
 }
 
 TEST_F(TokenFiles, APipeIsReadOnceHoweverOftenItIsAskedFor) {
