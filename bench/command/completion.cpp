@@ -84,7 +84,11 @@ complete -o default -F _kbench kbench
                        cases, fmt::join(with_value, "|"), choices, command_names());
 }
 
-std::string zsh() { return "#compdef kbench\nautoload -U +X bashcompinit && bashcompinit\n" + bash(); }
+/// zsh reads its file when the first completion is asked for, and that one has still to be made.
+std::string zsh() {
+    return "#compdef kbench\nautoload -U +X bashcompinit && bashcompinit\n" + bash() +
+           "if [[ ${funcstack[1]} == _kbench ]]; then _bash_complete -o default -F _kbench; fi\n";
+}
 
 /// A text in single quotes, as fish reads it.
 std::string in_quotes(std::string_view text) {

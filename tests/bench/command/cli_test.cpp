@@ -161,7 +161,9 @@ TEST_F(Cli, CompletionKnowsEveryCommandAndItsOptions) {
     EXPECT_EQ(completed("kbench table --fo"), "--fold --format\n");
     EXPECT_EQ(completed("kbench list met"), "metrics\n");
     EXPECT_EQ(completed("kbench run --out --mod"), "\n") << "a folder is the shell's to complete";
-    EXPECT_THAT(kbench("completion zsh").out, testing::StartsWith("#compdef kbench\n"));
+    const std::string zsh = kbench("completion zsh").out;
+    EXPECT_THAT(zsh, testing::StartsWith("#compdef kbench\n"));
+    EXPECT_THAT(zsh, testing::EndsWith("then _bash_complete -o default -F _kbench; fi\n")) << "the first Tab";
     EXPECT_THAT(kbench("completion fish").out, HasSubstr("-n '__fish_seen_subcommand_from table' -l fold -d "));
     const std::string page = kbench("completion man").out;
     for (const char* text : {".SH OPTIONS OF micro\n", "\\fB\\-v,\\-\\-verbose\\fR ", ".B ceilings\n"})
