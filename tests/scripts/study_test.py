@@ -263,6 +263,8 @@ class Study(unittest.TestCase):
         self.assertIn("## Precision", before)
         self.kbench("study", "--redraw", self.folder / "joined")
         self.assertEqual((self.folder / "joined/report.md").read_text(), before)
+        self.kbench("study", "--redraw", self.folder / "joined", "--out", self.folder / "elsewhere")
+        self.assertEqual((self.folder / "elsewhere/report.md").read_text(), before)
 
         out = self.folder / "parts" / "1"
         lost = sorted((out / "points").glob("*.json"))[0]

@@ -70,12 +70,12 @@ std::unique_ptr<PointGate> prepare_study(StudyRequest& request, Device& device, 
                                        [](const std::string& forecast) { say("kbench: {}\n", forecast); });
 }
 
-int redraw(const fs::path& directory) {
+int redraw(const fs::path& directory, const fs::path& out) {
     const ResultFile file = read_result(directory.string());
     if (!file.result.study)
         throw UsageError(
             fmt::format("--redraw {}: {} is no study; `kbench report` draws it", directory.string(), file.path));
-    const fs::path into = report_directory("", file);
+    const fs::path into = report_directory(out.string(), file);
     refuse_other_reports(into, {&file.result.environment, 1});
     const ExplainedResult explained(file.result);
     write_reports(into, explained);
@@ -93,7 +93,7 @@ int study_command(const std::vector<std::string>& arguments, const std::string& 
         return 0;
     }
     StudyRequest& request = parsed.request;
-    if (!request.redraw.empty()) return redraw(request.redraw);
+    if (!request.redraw.empty()) return redraw(request.redraw, request.run.out);
     return measure_and_report(request, command_line, [&](Device& device, Result& result) {
         return prepare_study(request, device, result, start);
     });
