@@ -115,7 +115,7 @@ constexpr std::array rules{
          "fewer bytes at that level in the same time, or a slower unit, whose roof time becomes the longer"},
     Rule{
         {"compute-roof", Bound::compute,
-         "the roof time of a unit, at the run's clock, is {threshold} or more of the time; not where a memory's is {alike} of it or more and a unit is busy in more of the active cycles",
+         "the roof time of a unit, at the run's clock, is {threshold} or more of the time; not where a memory's is {alike} of it or more and a unit is busier than that, in {busy} or more of the active cycles",
          bound_share},
         [](const VerdictFacts& f) { return f.compute_share; },
         [](const VerdictFacts& f) { return !(is_not_clearly_longer(f) && is_outranked(f)); },
@@ -327,6 +327,7 @@ std::string with_thresholds(std::string_view pattern, double threshold) {
         {"{loss}", percent(loss_share)},
         {"{half_busy}", percent(half_busy_unit_share)},
         {"{alike}", percent(alike_roofs)},
+        {"{busy}", percent(busy_unit_share)},
         {"{few_warps}", percent(low_occupancy_pct / 100)},
         {"{chain}", std::to_string(many_time_steps)},
     };
