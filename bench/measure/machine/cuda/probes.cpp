@@ -97,8 +97,9 @@ Variants memory_variants(const ProbeContext& context) {
 struct PartOfL2 {
     int parts, of;
 };
-/// Where L2 has two partitions, each keeps what its SMs read: up to a half of L2 is read from the near one.
-constexpr PartOfL2 near_parts[] = {{1, 4}, {1, 8}, {1, 2}};
+/// Where L2 has two partitions, each keeps what its SMs read: up to a half of L2 is read from the near one. An H200 was
+/// seen to read more than that faster, by 5 %.
+constexpr PartOfL2 fastest_parts[] = {{1, 4}, {1, 8}, {1, 2}, {5, 8}};
 /// More than either partition holds, so that some reads go to the other one; not so much more that they go to DRAM.
 constexpr PartOfL2 far_parts[] = {{5, 8}};
 
@@ -275,7 +276,7 @@ constexpr Probe probes[] = {
     {"dram_write", Pace::busy, memory_variants<probe::Traffic::write>},
     {"dram_copy", Pace::busy, memory_variants<probe::Traffic::copy>},
     {"dram_triad", Pace::busy, memory_variants<probe::Traffic::triad>},
-    {"l2_read", Pace::busy, l2_variants<near_parts>},
+    {"l2_read", Pace::busy, l2_variants<fastest_parts>},
     {"l2_far_read", Pace::busy, l2_variants<far_parts>},
     {"l1_read", Pace::rested, near_variants<probe::NearMemory::l1>},
     {"shared_read", Pace::rested, near_variants<probe::NearMemory::shared>},
