@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/result/result_json.h"
+#include "tests/analysis/golden.h"
+
 namespace kbench::example {
 
 /// Samples around `center`, skewed upwards as times are: the golden ratio's multiples are spread evenly and never
@@ -436,6 +439,11 @@ Result long_result() {
             point.conditions.readings.push_back({0.02 * i, std::round(varied(1700)), 3201, varied(600), 41 + i / 20});
     }
     return result;
+}
+
+Result committed_result(const std::string& name) {
+    const std::string path = KBENCH_SOURCE_DIR "/results/" + name;
+    return parse_result(read_file(path), path);
 }
 
 }  // namespace kbench::example

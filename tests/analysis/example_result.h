@@ -33,4 +33,7 @@ Result profiled_result();
 /// Eighteen points at as many batches, whole, with 24 counters a step and 200 readings of the conditions. No time and
 /// no count is the same twice, as where they are measured.
 Result long_result();
+
+/// A file of results/, such as "h200-2026-11-23/fp16/result.json.gz": recorded, not an example.
+Result committed_result(const std::string& name);
 }  // namespace kbench::example

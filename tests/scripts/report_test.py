@@ -238,6 +238,11 @@ class Part:
     def text(self) -> str:
         return self.js("part.textContent")
 
+    def unfold(self) -> None:
+        """Opens what is folded, and waits until its charts are drawn."""
+        self.js("part.querySelectorAll('details').forEach((d) => { d.open = true; })")
+        self.browser.wait("[...arguments[0].querySelectorAll('.chart')].every((chart) => chart.data)", self.element)
+
     def press(self, group: str, text: str) -> None:
         self.browser.press(next(button for button in self.all(f'[aria-label="{group}"] button') if button.text.endswith(text)))
 
@@ -609,7 +614,13 @@ class Report(unittest.TestCase):
 
     def test_curves_of_a_sweep_along_each_of_its_axes(self) -> None:
         b = self.open(self.report(sweep(), "sweep"))
-        part = b.section("Along the sweep")
+        part = b.section("What the points say")
+        leads = part.all("p.lead")
+        self.assertIn("Bandwidth-bound?", leads[0].text)
+        charts = part.all("figure")
+        self.assertLess(leads[-1].location["y"], charts[0].location["y"], "the answer comes first")
+        self.assertLess(charts[1].location["y"] + charts[1].size["height"], 900, "and a chart on its screen")
+        part.unfold()
         titles = [caption.text.split("\n")[0] for caption in part.all("figcaption")]
         self.assertEqual(titles, ["Time of one run, ms", "Throughput, tokens/s", "Useful work, TFLOP/s", "Occupancy, achieved, %", "Occupancy, theoretical, %",
                                   "Longest roof times, share of the latency, %", "Energy a sequence, J"])
@@ -621,10 +632,12 @@ class Report(unittest.TestCase):
         self.assertEqual([trace["y"] for trace in part.traces(3)], [[10] * 3, [10] * 3, [40] * 3, [40] * 3], "achieved, since all were counted")
         along = part.select("Along")
         along.select_by_visible_text("precision")
+        part.unfold()
         times = part.traces()
         self.assertEqual((len(times), times[0]["x"]), (6, ["fp16", "fp32"]))
         self.assertAlmostEqual(times[0]["y"][1] / times[0]["y"][0], 2, 3)
         along.select_by_visible_text("batch")
+        part.unfold()
         self.assertEqual((part.traces(3)[0]["x"], part.traces(3)[0]["y"]), ([1, 4], [10, 40]))
         hover = part.traces(5)[0]["hovertext"][1]
         for text in ("batch 4 (max)", "median of 2 repeats", "longest roof time: fp16_tensor"):

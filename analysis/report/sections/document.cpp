@@ -20,6 +20,7 @@ namespace kbench {
     ROW(environment, Of::result, In::summary)  \
     ROW(study, Of::result, In::both)           \
     ROW(points, Of::result, In::screen)        \
+    ROW(sweep, Of::result, In::screen)         \
     ROW(screen, Of::point, In::screen)         \
     ROW(series, Of::result, In::screen)        \
     ROW(warnings, Of::result, In::screen)      \

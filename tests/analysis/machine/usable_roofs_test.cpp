@@ -16,8 +16,8 @@
 #include "analysis/report/render/render.h"
 #include "analysis/report/writers.h"
 #include "analysis/result/result_json.h"
+#include "tests/analysis/example_result.h"
 #include "tests/analysis/explain/known_points.h"
-#include "tests/analysis/golden.h"
 
 namespace kbench {
 namespace {
@@ -94,8 +94,7 @@ TEST(UsableRoofs, ACorrectRunOnTensorCoresThatNoProbeReachesIsNotImpossible) {
 /// A recorded run of gpt2-large in fp16, edited: on a GPU of capability 10.0, by a kbench whose roof of tensor cores
 /// was mma.sync's, a quarter of what the products reached.
 TEST(UsableRoofs, ARecordedRunEditedToBeOfCapability10IsNotImpossible) {
-    const std::string path = KBENCH_SOURCE_DIR "/results/h200-2026-11-23/fp16/result.json.gz";
-    Result result = parse_result(read_file(path), path);
+    Result result = example::committed_result("h200-2026-11-23/fp16/result.json.gz");
     ASSERT_TRUE(result.environment.gpu);
     result.environment.gpu->name = "a GPU that no machine file names";
     for (Ceiling& ceiling : result.ceilings.ceilings) {

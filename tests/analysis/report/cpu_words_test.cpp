@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <regex>
 #include <string>
 #include <utility>
@@ -16,9 +15,8 @@
 #include "analysis/report/render/render.h"
 #include "analysis/report/what_if.h"
 #include "analysis/report/writers.h"
-#include "analysis/result/result_json.h"
+#include "tests/analysis/example_result.h"
 #include "tests/analysis/explain/known_points.h"
-#include "tests/analysis/golden.h"
 
 namespace kbench {
 namespace {
@@ -60,8 +58,7 @@ void expect_no_words_of_gpus(Result result) {
 class CpuWords : public testing::TestWithParam<const char*> {};
 
 TEST_P(CpuWords, AreNotThoseOfGpus) {
-    const auto path = std::filesystem::path(KBENCH_SOURCE_DIR) / "results" / GetParam() / "result.json.gz";
-    const Result result = parse_result(read_file(path), path.string());
+    const Result result = example::committed_result(std::string(GetParam()) + "/result.json.gz");
     ASSERT_FALSE(result.points.empty());
     ASSERT_EQ(result.points.front().backend(), "cpu");
     expect_no_words_of_gpus(result);

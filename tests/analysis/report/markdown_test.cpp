@@ -9,7 +9,6 @@
 
 #include "analysis/report/markdown_text.h"
 #include "analysis/report/writers.h"
-#include "analysis/result/result_json.h"
 #include "models/base/format.h"
 #include "tests/analysis/example_result.h"
 #include "tests/analysis/golden.h"
@@ -125,8 +124,8 @@ TEST(Markdown, HasEverySection) {
 }
 
 TEST(Markdown, BeginsWithTheAnswerAndOccupancyIsSecond) {
-    const std::string path = KBENCH_SOURCE_DIR "/results/h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz";
-    const std::string text = write_markdown(parse_result(read_file(path), path));
+    const std::string text =
+        write_markdown(example::committed_result("h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz"));
     std::size_t last = 0;
     for (const char* part : {"## Why it takes this long\n", "Bandwidth-bound? NO: DRAM traffic (measured) would take",
                              "What binds it: compute-bound (fp16\\_tensor) in steps with 69 %", "4.125 ms",
@@ -150,8 +149,7 @@ TEST(Markdown, UnavailableFiguresSayWhy) {
 }
 
 TEST(Markdown, OfACommittedResultSaysHowMuchOfEachTimeIsExplained) {
-    const std::string path = KBENCH_SOURCE_DIR "/results/h200-2026-11-21/executed/result.json.gz";
-    const Result result = parse_result(read_file(path), path);
+    const Result result = example::committed_result("h200-2026-11-21/executed/result.json.gz");
     const std::string text = write_markdown(result);
     expect_whole_tables(text);
     std::size_t closings = 0;

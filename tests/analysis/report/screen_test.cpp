@@ -4,12 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "analysis/report/writers.h"
-#include "analysis/result/result_json.h"
 #include "tests/analysis/example_result.h"
 #include "tests/analysis/golden.h"
 
@@ -35,12 +32,6 @@ Result profiled_only(Point point) {
     return result;
 }
 
-Result committed_run(const std::string& name) {
-    const std::string path = KBENCH_SOURCE_DIR "/results/" + name;
-    std::ifstream file(path, std::ios::binary);
-    return parse_result({std::istreambuf_iterator<char>(file), {}}, path);
-}
-
 TEST(Screen, MatchesTheGoldenFileAt60And80And100Columns) {
     for (const int width : {60, 80, 100})
         expect_golden(fmt::format("screen_{}.txt", width),
@@ -53,7 +44,7 @@ TEST(Screen, MatchesTheGoldenFileAt60And80And100Columns) {
 TEST(Screen, OfCommittedRunsMatchesTheGoldenFilesAt60And80And100Columns) {
     for (const auto& [name, file] : {std::pair("counters", "h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz"),
                                      std::pair("busy_cpu", "xeon-2026-11-28/gpt2-large-fp32.json.gz")}) {
-        const Result result = committed_run(file);
+        const Result result = example::committed_result(file);
         for (const int width : {60, 80, 100})
             expect_golden(fmt::format("screen_{}_{}.txt", name, width), write_screen(result, width));
     }
@@ -62,7 +53,7 @@ TEST(Screen, OfCommittedRunsMatchesTheGoldenFilesAt60And80And100Columns) {
 TEST(Screen, OfACommittedRunIsOneScreen) {
     for (const char* name : {"h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz",
                              "h100-2026-11-27/causes/deepspeech2-fp16-fwd-b1.json.gz"}) {
-        const Result result = committed_run(name);
+        const Result result = example::committed_result(name);
         for (const std::size_t width : {80, 100}) {
             const std::vector<std::string> lines = text_lines(write_screen(result, static_cast<int>(width)));
             const auto warning =
@@ -75,12 +66,13 @@ TEST(Screen, OfACommittedRunIsOneScreen) {
 
 /// Others used that host: its peak was lower between the samples than when it was measured.
 TEST(Screen, OfABusyHostHasTheShareOfItsPeakDuringTheRun) {
-    EXPECT_THAT(write_screen(committed_run("xeon-2026-11-28/gpt2-large-fp32.json.gz"), 100),
+    EXPECT_THAT(write_screen(example::committed_result("xeon-2026-11-28/gpt2-large-fp32.json.gz"), 100),
                 HasSubstr("63 % of the measured peak, 82 % of what it was during the run"));
 }
 
 TEST(Screen, HasTheAnswerAndWhatAReaderDecidesBy) {
-    const std::string text = write_screen(committed_run("h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz"), 100);
+    const std::string text =
+        write_screen(example::committed_result("h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz"), 100);
     for (const char* part : {"NVIDIA H100",
                              "gpt2-large fwd, batch 1",
                              "latency ",
@@ -111,7 +103,7 @@ TEST(Screen, HasTheAnswerAndWhatAReaderDecidesBy) {
 }
 
 TEST(Screen, AClockReadABitTooHighIsTheHighest) {
-    Result result = committed_run("h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz");
+    Result result = example::committed_result("h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz");
     const auto at = [&result](double mhz) {
         for (double& step : result.points[0].graph_clock->step_mhz) step = mhz;
         return write_screen(result, 100);
@@ -123,9 +115,9 @@ TEST(Screen, AClockReadABitTooHighIsTheHighest) {
 
 TEST(Screen, AChangeNamesTheLayersThatHaveHalfOfIt) {
     const std::string text =
-        write_screen(committed_run("h100-2026-11-27/causes/deepspeech2-fp16-fwd-b32.json.gz"), 100);
+        write_screen(example::committed_result("h100-2026-11-27/causes/deepspeech2-fp16-fwd-b32.json.gz"), 100);
     EXPECT_THAT(text, HasSubstr("of main loop: other tiles or a deeper pipeline; most in rnns.*.rnn\n"));
-    Result even = committed_run("h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz");
+    Result even = example::committed_result("h100-2026-11-27/causes/gpt2-large-fp16-b1.json.gz");
     int step = 0;
     for (StepResult& one : even.points[0].steps) one.layer = fmt::format("layer{}", "abcdefgh"[step++ % 8]);
     EXPECT_THAT(write_screen(even, 100), Not(HasSubstr("most in"))) << "no two of eight have half";
@@ -169,7 +161,7 @@ TEST(Screen, NamesTheDeviceOfEachBackendThatWasMeasured) {
 }
 
 TEST(Screen, WithoutTimesAtOtherSizesNoChangeIsTheLargest) {
-    const Result result = committed_run("h200-2026-11-23/fp16/result.json.gz");
+    const Result result = example::committed_result("h200-2026-11-23/fp16/result.json.gz");
     const std::string text = write_screen(result, 100);
     EXPECT_THAT(text, Not(HasSubstr("would give")));
     EXPECT_THAT(text, HasSubstr("in no step"));
@@ -177,7 +169,7 @@ TEST(Screen, WithoutTimesAtOtherSizesNoChangeIsTheLargest) {
 
 /// Steps that others slowed down add up to several times the latency: shares of it would be hundreds of per cent.
 TEST(Screen, StepsThatMissTheLatencyAreSharesOfTheirOwnSum) {
-    Result result = committed_run("h200-2026-11-23/fp16/result.json.gz");
+    Result result = example::committed_result("h200-2026-11-23/fp16/result.json.gz");
     result.points[0].end_to_end->latency.summary_ms.median /= 4;
     const std::string text = write_screen(result, 100);
     EXPECT_THAT(text, HasSubstr("Where the steps' time goes"));

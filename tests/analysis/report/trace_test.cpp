@@ -13,7 +13,6 @@
 
 #include "analysis/report/trace_timeline.h"
 #include "analysis/report/writers.h"
-#include "analysis/result/result_json.h"
 #include "tests/analysis/example_result.h"
 #include "tests/analysis/golden.h"
 
@@ -315,8 +314,7 @@ TEST(Trace, BlocksEndAtTheFirstNumber) {
 }
 
 TEST(Trace, OfACommittedResultNestsAndAddsUpToTheRecordedForwards) {
-    const std::string path = KBENCH_SOURCE_DIR "/results/h200-2026-11-21/executed/result.json.gz";
-    const Result result = parse_result(read_file(path), path);
+    const Result result = example::committed_result("h200-2026-11-21/executed/result.json.gz");
     const Trace trace = parse(write_trace(result));
     for (const auto& [id, track] : trace.tracks) EXPECT_EQ(misnested(track), "") << track.process << track.name;
     int process = 1;
