@@ -142,7 +142,8 @@ std::size_t blas_attention_workspace(DataType type, const Attention& attention) 
     return static_cast<std::size_t>(omp_get_max_threads() * block_elements(attention.shape)) * size_of(type);
 }
 
-void blas_attention(DataType type, const Attention& attention, const void* qkv, void* lse, void* out, void* workspace) {
+void blas_attention(DataType type, const Attention& attention, In<"qkv"> qkv, Out<"lse?"> lse, Out<"out"> out,
+                    void* workspace) {
     const AttentionShape& shape = attention.shape;
     check_sizes(shape);
     with_blas_element(type, [&]<class T>(T) {
@@ -193,7 +194,7 @@ std::size_t blas_conv2d_workspace(DataType type, const Conv2d& op) {
     return static_cast<std::size_t>(Im2col(op, positions_at_once, 0).elements()) * size_of(type);
 }
 
-void blas_conv2d(DataType type, const Conv2d& op, const void* x, const void* weight, const void* bias, void* out,
+void blas_conv2d(DataType type, const Conv2d& op, In<"x"> x, In<"weight"> weight, In<"bias?"> bias, Out<"out"> out,
                  void* workspace) {
     to_blas(std::max(op.out_channels, op.taps()));
     with_blas_element(type, [&]<class T>(T) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/attention.h"
 #include "models/ops/conv2d.h"
@@ -31,11 +32,12 @@ void blas_gemm(DataType type, const Gemm::Product& product, const void* left, co
 /// Fused causal attention in fp64 or fp32: CBLAS products on blocks of query rows, one thread per (head, block) pair.
 /// `lse` may be null; `workspace` has blas_attention_workspace bytes.
 std::size_t blas_attention_workspace(DataType type, const Attention& attention);
-void blas_attention(DataType type, const Attention& attention, const void* qkv, void* lse, void* out, void* workspace);
+void blas_attention(DataType type, const Attention& attention, In<"qkv"> qkv, Out<"lse?"> lse, Out<"out"> out,
+                    void* workspace);
 
 /// The convolution by im2col in fp64 or fp32, one product per piece and thread; bias is null where the op has none.
 std::size_t blas_conv2d_workspace(DataType type, const Conv2d& op);
-void blas_conv2d(DataType type, const Conv2d& op, const void* x, const void* weight, const void* bias, void* out,
+void blas_conv2d(DataType type, const Conv2d& op, In<"x"> x, In<"weight"> weight, In<"bias?"> bias, Out<"out"> out,
                  void* workspace);
 
 /// Unfused attention's products over all batches and heads, in fp64 or fp32.

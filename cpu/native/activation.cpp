@@ -68,14 +68,13 @@ void gradient(DataType type, std::int64_t count, const void* x, const void* dy, 
 
 }  // namespace
 
-void bias_activation(DataType type, std::int64_t rows, std::int64_t width, const void* x, const void* bias,
-                     std::optional<Activation> function, void* out) {
+void bias_activation(DataType type, std::int64_t rows, std::int64_t width, In<"x"> x, In<"bias?"> bias,
+                     std::optional<Activation> function, Out<"out"> out) {
     if (!function) return rows_of<Same>(type, rows, width, x, bias, out);
     with_activation(*function, [&]<Activation f>() { rows_of<Activated<f>>(type, rows, width, x, bias, out); });
 }
 
-void activation_gradient(DataType type, Activation function, std::int64_t count, const void* x, const void* dy,
-                         void* dx) {
+void activation_gradient(DataType type, Activation function, std::int64_t count, In<"x"> x, In<"dy"> dy, Out<"dx"> dx) {
     with_activation(function, [&]<Activation f>() { gradient<f>(type, count, x, dy, dx); });
 }
 

@@ -7,16 +7,16 @@
 
 #include "cpu/vector.h"
 #include "kbench/activation.h"
+#include "kbench/operand.h"
 
 namespace kbench::cpu {
 
 /// out = function(x + bias). Bias may be null, the function may be missing, and out may be x. Matrices
 /// [rows, width], bias [width].
-void bias_activation(DataType type, std::int64_t rows, std::int64_t width, const void* x, const void* bias,
-                     std::optional<Activation> function, void* out);
+void bias_activation(DataType type, std::int64_t rows, std::int64_t width, In<"x"> x, In<"bias?"> bias,
+                     std::optional<Activation> function, Out<"out"> out);
 /// dx = dy times the function's derivative at x; dx may be dy or x.
-void activation_gradient(DataType type, Activation function, std::int64_t count, const void* x, const void* dy,
-                         void* dx);
+void activation_gradient(DataType type, Activation function, std::int64_t count, In<"x"> x, In<"dy"> dy, Out<"dx"> dx);
 
 /// e^(-x).
 template <class T>

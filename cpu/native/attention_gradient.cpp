@@ -230,8 +230,8 @@ std::size_t attention_gradient_workspace(DataType type, const Attention& op) {
     return bytes;
 }
 
-void attention_gradient(DataType type, const Attention& op, const void* qkv, const void* out, const void* dout,
-                        const void* lse, void* dqkv, void* workspace) {
+void attention_gradient(DataType type, const Attention& op, In<"qkv"> qkv, In<"out"> out, In<"dout"> dout,
+                        In<"lse"> lse, Out<"dqkv"> dqkv, void* workspace) {
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;
         const AttentionShape& shape = op.shape;

@@ -102,8 +102,9 @@ std::size_t batch_norm_workspace(DataType, const BatchNorm& op) {
     return static_cast<std::size_t>(Pieces(op).blocks * op.channel_count()) * std::max(sizeof(Moments), sizeof(Sums));
 }
 
-void batch_norm_in_training(DataType type, const BatchNorm& op, const void* x, const void* weight, const void* bias,
-                            void* running_mean, void* running_var, void* mean, void* rstd, void* out, void* workspace) {
+void batch_norm_in_training(DataType type, const BatchNorm& op, In<"x"> x, In<"weight"> weight, In<"bias"> bias,
+                            Out<"running_mean"> running_mean, Out<"running_var"> running_var, Out<"mean"> mean,
+                            Out<"rstd"> rstd, Out<"out"> out, void* workspace) {
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;
         const T* from = static_cast<const T*>(x);
@@ -200,8 +201,8 @@ void batch_norm_in_training(DataType type, const BatchNorm& op, const void* x, c
     });
 }
 
-void batch_norm_gradient(DataType type, const BatchNorm& op, const void* x, const void* dy, const void* weight,
-                         const void* mean, const void* rstd, void* dx, void* dw, void* db, void* workspace) {
+void batch_norm_gradient(DataType type, const BatchNorm& op, In<"x"> x, In<"dy"> dy, In<"weight"> weight,
+                         In<"mean"> mean, In<"rstd"> rstd, Out<"dx"> dx, Out<"dw"> dw, Out<"db"> db, void* workspace) {
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;
         const T *in = static_cast<const T*>(x), *gradient = static_cast<const T*>(dy);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/batchnorm.h"
 
@@ -13,11 +14,12 @@ namespace kbench::cpu {
 std::size_t batch_norm_workspace(DataType type, const BatchNorm& op);
 
 /// Updates running_mean and running_var in place; mean, rstd [channel_count()] are fp32 (fp64 for fp64). out may be x.
-void batch_norm_in_training(DataType type, const BatchNorm& op, const void* x, const void* weight, const void* bias,
-                            void* running_mean, void* running_var, void* mean, void* rstd, void* out, void* workspace);
+void batch_norm_in_training(DataType type, const BatchNorm& op, In<"x"> x, In<"weight"> weight, In<"bias"> bias,
+                            Out<"running_mean"> running_mean, Out<"running_var"> running_var, Out<"mean"> mean,
+                            Out<"rstd"> rstd, Out<"out"> out, void* workspace);
 
 /// Adds to dw and db where op.accumulates. dx may be dy.
-void batch_norm_gradient(DataType type, const BatchNorm& op, const void* x, const void* dy, const void* weight,
-                         const void* mean, const void* rstd, void* dx, void* dw, void* db, void* workspace);
+void batch_norm_gradient(DataType type, const BatchNorm& op, In<"x"> x, In<"dy"> dy, In<"weight"> weight,
+                         In<"mean"> mean, In<"rstd"> rstd, Out<"dx"> dx, Out<"dw"> dw, Out<"db"> db, void* workspace);
 
 }  // namespace kbench::cpu

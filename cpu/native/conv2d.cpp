@@ -42,7 +42,7 @@ std::size_t conv2d_workspace(DataType type, const Conv2d& op) {
     return static_cast<std::size_t>(cut(type, op).elements()) * std::max<std::size_t>(size_of(type), sizeof(float));
 }
 
-void conv2d(DataType type, const Conv2d& op, const void* x, const void* weight, const void* bias, void* out,
+void conv2d(DataType type, const Conv2d& op, In<"x"> x, In<"weight"> weight, In<"bias?"> bias, Out<"out"> out,
             void* workspace) {
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/conv2d.h"
 
@@ -12,14 +13,15 @@ namespace kbench::cpu {
 /// Bytes of conv2d's workspace, for as many threads as there may be now.
 std::size_t conv2d_workspace(DataType type, const Conv2d& op);
 /// bias is null where the op has none.
-void conv2d(DataType type, const Conv2d& op, const void* x, const void* weight, const void* bias, void* out,
+void conv2d(DataType type, const Conv2d& op, In<"x"> x, In<"weight"> weight, In<"bias?"> bias, Out<"out"> out,
             void* workspace);
 
 /// Results do not depend on the number of threads, neither here nor in wgrad.
 std::size_t conv2d_dgrad_workspace(DataType type, const Conv2d& op);
-void conv2d_dgrad(DataType type, const Conv2d& op, const void* dy, const void* weight, void* dx, void* workspace);
+void conv2d_dgrad(DataType type, const Conv2d& op, In<"dy"> dy, In<"weight"> weight, Out<"dx"> dx, void* workspace);
 /// db is null where the op has no bias. Adds to dw and db where the op accumulates.
 std::size_t conv2d_wgrad_workspace(DataType type, const Conv2d& op);
-void conv2d_wgrad(DataType type, const Conv2d& op, const void* x, const void* dy, void* dw, void* db, void* workspace);
+void conv2d_wgrad(DataType type, const Conv2d& op, In<"x"> x, In<"dy"> dy, Out<"dw"> dw, Out<"db?"> db,
+                  void* workspace);
 
 }  // namespace kbench::cpu

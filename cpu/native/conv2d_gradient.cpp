@@ -104,7 +104,7 @@ std::size_t conv2d_dgrad_workspace(DataType type, const Conv2d& op) {
     return static_cast<std::size_t>(DgradPieces(op).elements()) * compute_bytes(type);
 }
 
-void conv2d_dgrad(DataType type, const Conv2d& op, const void* dy, const void* weight, void* dx, void* workspace) {
+void conv2d_dgrad(DataType type, const Conv2d& op, In<"dy"> dy, In<"weight"> weight, Out<"dx"> dx, void* workspace) {
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;
         const DgradPieces pieces(op);
@@ -151,7 +151,8 @@ std::size_t conv2d_wgrad_workspace(DataType type, const Conv2d& op) {
     return static_cast<std::size_t>(WgradPieces(op).elements()) * compute_bytes(type);
 }
 
-void conv2d_wgrad(DataType type, const Conv2d& op, const void* x, const void* dy, void* dw, void* db, void* workspace) {
+void conv2d_wgrad(DataType type, const Conv2d& op, In<"x"> x, In<"dy"> dy, Out<"dw"> dw, Out<"db?"> db,
+                  void* workspace) {
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;
         const WgradPieces pieces(op);

@@ -50,8 +50,8 @@ bool has_target(const CrossEntropy& op, std::int64_t row) { return row % op.seq 
 
 }  // namespace
 
-void cross_entropy(DataType type, const CrossEntropy& op, std::int64_t stride, const void* logits,
-                   const std::int32_t* tokens, void* losses) {
+void cross_entropy(DataType type, const CrossEntropy& op, Stride<"logits"> stride, In<"logits"> logits,
+                   In<"tokens", std::int32_t> tokens, Out<"losses"> losses) {
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;
 #pragma omp parallel for schedule(static) shared(tokens)
@@ -67,8 +67,8 @@ void cross_entropy(DataType type, const CrossEntropy& op, std::int64_t stride, c
     });
 }
 
-void cross_entropy_gradient(DataType type, const CrossEntropy& op, std::int64_t stride, void* logits,
-                            const std::int32_t* tokens, const void* loss_scale, void* losses) {
+void cross_entropy_gradient(DataType type, const CrossEntropy& op, Stride<"logits"> stride, Out<"logits"> logits,
+                            In<"tokens", std::int32_t> tokens, In<"loss_scale"> loss_scale, Out<"losses"> losses) {
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;
         const C scale = *static_cast<const C*>(loss_scale) / static_cast<C>(op.targets());

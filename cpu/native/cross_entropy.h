@@ -4,16 +4,17 @@
 
 #include <cstdint>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/cross_entropy.h"
 
 namespace kbench::cpu {
 
 /// Rows of logits lie `stride` >= vocab elements apart.
-void cross_entropy(DataType type, const CrossEntropy& op, std::int64_t stride, const void* logits,
-                   const std::int32_t* tokens, void* losses);
+void cross_entropy(DataType type, const CrossEntropy& op, Stride<"logits"> stride, In<"logits"> logits,
+                   In<"tokens", std::int32_t> tokens, Out<"losses"> losses);
 /// Also overwrites the logits with their gradient; columns from vocab to stride become 0.
-void cross_entropy_gradient(DataType type, const CrossEntropy& op, std::int64_t stride, void* logits,
-                            const std::int32_t* tokens, const void* loss_scale, void* losses);
+void cross_entropy_gradient(DataType type, const CrossEntropy& op, Stride<"logits"> stride, Out<"logits"> logits,
+                            In<"tokens", std::int32_t> tokens, In<"loss_scale"> loss_scale, Out<"losses"> losses);
 
 }  // namespace kbench::cpu

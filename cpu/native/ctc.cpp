@@ -251,13 +251,15 @@ std::size_t bytes_of(DataType type, const Ctc& op, bool gradient) {
 std::size_t ctc_workspace(DataType type, const Ctc& op) { return bytes_of(type, op, false); }
 std::size_t ctc_gradient_workspace(DataType type, const Ctc& op) { return bytes_of(type, op, true); }
 
-void ctc(DataType type, const Ctc& op, std::int64_t stride, const void* logits, const std::int32_t* lengths,
-         const std::int32_t* targets, const std::int32_t* target_lengths, void* losses, void* workspace) {
+void ctc(DataType type, const Ctc& op, Stride<"logits"> stride, In<"logits"> logits,
+         In<"lengths", std::int32_t> lengths, In<"targets", std::int32_t> targets,
+         In<"target_lengths", std::int32_t> target_lengths, Out<"losses"> losses, void* workspace) {
     for_each_sequence<false>(type, op, stride, logits, lengths, targets, target_lengths, nullptr, losses, workspace);
 }
 
-void ctc_gradient(DataType type, const Ctc& op, std::int64_t stride, void* logits, const std::int32_t* lengths,
-                  const std::int32_t* targets, const std::int32_t* target_lengths, const void* loss_scale, void* losses,
+void ctc_gradient(DataType type, const Ctc& op, Stride<"logits"> stride, Out<"logits"> logits,
+                  In<"lengths", std::int32_t> lengths, In<"targets", std::int32_t> targets,
+                  In<"target_lengths", std::int32_t> target_lengths, In<"loss_scale"> loss_scale, Out<"losses"> losses,
                   void* workspace) {
     for_each_sequence<true>(type, op, stride, logits, lengths, targets, target_lengths, loss_scale, losses, workspace);
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/ctc.h"
 
@@ -14,12 +15,14 @@ namespace kbench::cpu {
 std::size_t ctc_workspace(DataType type, const Ctc& op);
 std::size_t ctc_gradient_workspace(DataType type, const Ctc& op);
 /// Rows of logits lie `stride` >= labels elements apart.
-void ctc(DataType type, const Ctc& op, std::int64_t stride, const void* logits, const std::int32_t* lengths,
-         const std::int32_t* targets, const std::int32_t* target_lengths, void* losses, void* workspace);
+void ctc(DataType type, const Ctc& op, Stride<"logits"> stride, In<"logits"> logits,
+         In<"lengths", std::int32_t> lengths, In<"targets", std::int32_t> targets,
+         In<"target_lengths", std::int32_t> target_lengths, Out<"losses"> losses, void* workspace);
 /// Also overwrites the logits with their gradient; columns from labels to stride become 0. Results do not depend on
 /// the number of threads.
-void ctc_gradient(DataType type, const Ctc& op, std::int64_t stride, void* logits, const std::int32_t* lengths,
-                  const std::int32_t* targets, const std::int32_t* target_lengths, const void* loss_scale, void* losses,
+void ctc_gradient(DataType type, const Ctc& op, Stride<"logits"> stride, Out<"logits"> logits,
+                  In<"lengths", std::int32_t> lengths, In<"targets", std::int32_t> targets,
+                  In<"target_lengths", std::int32_t> target_lengths, In<"loss_scale"> loss_scale, Out<"losses"> losses,
                   void* workspace);
 
 }  // namespace kbench::cpu

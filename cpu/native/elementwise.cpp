@@ -15,7 +15,7 @@ constexpr std::int64_t columns_at_once = 64;
 
 }  // namespace
 
-void bias_gradient(DataType type, const BiasAdd& op, const void* dy, void* db) {
+void bias_gradient(DataType type, const BiasAdd& op, In<"dy"> dy, Out<"db"> db) {
     const std::int64_t rows = op.rows, width = op.width;
     const bool accumulates = op.accumulates;
     with_element(type, [&]<class T>(T) {

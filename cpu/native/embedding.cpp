@@ -35,8 +35,8 @@ void add_rows(std::int64_t width, const T* from, std::int64_t count, const RowOf
 
 }  // namespace
 
-void embedding(DataType type, const Embedding& op, const std::int32_t* tokens, const void* wte, const void* wpe,
-               void* out) {
+void embedding(DataType type, const Embedding& op, In<"tokens", std::int32_t> tokens, In<"wte"> wte, In<"wpe"> wpe,
+               Out<"out"> out) {
     with_element(type, [&]<class T>(T) {
 #pragma omp parallel for schedule(static)
         for (std::int64_t row = 0; row < op.rows; ++row) {
@@ -55,8 +55,8 @@ std::size_t embedding_gradient_workspace(const Embedding& op) {
     return static_cast<std::size_t>(op.vocab + 1 + op.rows) * sizeof(std::int64_t);
 }
 
-void embedding_gradient(DataType type, const Embedding& op, const std::int32_t* tokens, const void* dout, void* dwte,
-                        void* dwpe, void* workspace) {
+void embedding_gradient(DataType type, const Embedding& op, In<"tokens", std::int32_t> tokens, In<"dout"> dout,
+                        Out<"dwte"> dwte, Out<"dwpe"> dwpe, void* workspace) {
     // Rows sorted by token, in order within a token: token v has rows[begins[v]] up to rows[begins[v + 1]].
     auto* const begins = static_cast<std::int64_t*>(workspace);
     std::int64_t* const rows = begins + op.vocab + 1;

@@ -5,19 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/embedding.h"
 
 namespace kbench::cpu {
 
-void embedding(DataType type, const Embedding& op, const std::int32_t* tokens, const void* wte, const void* wpe,
-               void* out);
+void embedding(DataType type, const Embedding& op, In<"tokens", std::int32_t> tokens, In<"wte"> wte, In<"wpe"> wpe,
+               Out<"out"> out);
 
 /// Backward: sums in ascending row order, so that results do not depend on the number of threads. Where `op`
 /// accumulates, they are added to dwte or dwpe, and only rows of tokens or positions that occur are touched.
 /// `workspace` has embedding_gradient_workspace bytes.
 std::size_t embedding_gradient_workspace(const Embedding& op);
-void embedding_gradient(DataType type, const Embedding& op, const std::int32_t* tokens, const void* dout, void* dwte,
-                        void* dwpe, void* workspace);
+void embedding_gradient(DataType type, const Embedding& op, In<"tokens", std::int32_t> tokens, In<"dout"> dout,
+                        Out<"dwte"> dwte, Out<"dwpe"> dwpe, void* workspace);
 
 }  // namespace kbench::cpu

@@ -72,8 +72,8 @@ void layer_norm_gradient_row(std::int64_t width, double epsilon, const T* x, con
 
 }  // namespace
 
-void layer_norm(DataType type, const LayerNorm& op, const void* x, const void* residual, const void* weight,
-                const void* bias, void* sum_out, void* out) {
+void layer_norm(DataType type, const LayerNorm& op, In<"x"> x, In<"residual?"> residual, In<"weight"> weight,
+                In<"bias"> bias, Out<"sum?"> sum_out, Out<"out"> out) {
     with_element(type, [&]<class T>(T) {
 #pragma omp parallel for schedule(static)
         for (std::int64_t row = 0; row < op.rows; ++row) {
@@ -99,8 +99,8 @@ std::size_t layer_norm_gradient_workspace(DataType type, const LayerNorm& op) {
     return bytes * static_cast<std::size_t>(2 * RowBlocks(op.rows).count * op.width);
 }
 
-void layer_norm_gradient(DataType type, const LayerNorm& op, const void* x, const void* dy, const void* weight,
-                         const void* past, void* dx, void* dw, void* db, void* workspace) {
+void layer_norm_gradient(DataType type, const LayerNorm& op, In<"x"> x, In<"dy"> dy, In<"weight"> weight,
+                         In<"dy_residual?"> past, Out<"dx"> dx, Out<"dw"> dw, Out<"db"> db, void* workspace) {
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;
         C* partial = static_cast<C*>(workspace);  // for each block dw, then db

@@ -84,11 +84,11 @@ void rms_norm_gradient_row(std::int64_t width, double epsilon, const T* x, const
 
 }  // namespace
 
-void rms_norm(DataType type, const RmsNorm& op, const void* x, const void* weight, void* out) {
+void rms_norm(DataType type, const RmsNorm& op, In<"x"> x, In<"weight"> weight, Out<"out"> out) {
     rms_norm(type, op, x, weight, out, last_level_cache_bytes());
 }
 
-void rms_norm(DataType type, const RmsNorm& op, const void* x, const void* weight, void* out,
+void rms_norm(DataType type, const RmsNorm& op, In<"x"> x, In<"weight"> weight, Out<"out"> out,
               std::int64_t stream_above_bytes) {
     const bool streamed = op.rows * op.width * static_cast<std::int64_t>(size_of(type)) > stream_above_bytes;
     with_element(type, [&]<class T>(T) {
@@ -113,8 +113,8 @@ std::size_t rms_norm_gradient_workspace(DataType type, const RmsNorm& op) {
     return bytes * static_cast<std::size_t>(RowBlocks(op.rows).count * op.width);
 }
 
-void rms_norm_gradient(DataType type, const RmsNorm& op, const void* x, const void* dy, const void* weight, void* dx,
-                       void* dw, void* workspace) {
+void rms_norm_gradient(DataType type, const RmsNorm& op, In<"x"> x, In<"dy"> dy, In<"weight"> weight, Out<"dx"> dx,
+                       Out<"dw"> dw, void* workspace) {
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;
         C* partial = static_cast<C*>(workspace);

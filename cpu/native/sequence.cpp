@@ -23,8 +23,8 @@ Compute<T> scale_of(const T& weight, const T& variance, double epsilon) {
 
 }  // namespace
 
-void batch_norm(DataType type, const BatchNorm& op, const void* x, const void* weight, const void* bias,
-                const void* mean, const void* variance, void* out) {
+void batch_norm(DataType type, const BatchNorm& op, In<"x"> x, In<"weight"> weight, In<"bias"> bias,
+                In<"running_mean"> mean, In<"running_var"> variance, Out<"out"> out) {
     with_element(type, [&]<class T>(T) {
         const T *w = static_cast<const T*>(weight), *b = static_cast<const T*>(bias);
         const T *m = static_cast<const T*>(mean), *v = static_cast<const T*>(variance);
@@ -120,7 +120,7 @@ void to_sequence(DataType type, const ToSequence& op, const void* x, void* out) 
     });
 }
 
-void hardtanh_gradient(DataType type, const Hardtanh& op, const void* y, const void* dy, void* dx) {
+void hardtanh_gradient(DataType type, const Hardtanh& op, In<"y"> y, In<"dy"> dy, Out<"dx"> dx) {
     const std::int64_t count = op.rows * op.width;
     with_element(type, [&]<class T>(T) {
         const auto low = static_cast<Compute<T>>(op.low), high = static_cast<Compute<T>>(op.high);

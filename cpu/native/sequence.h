@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/batchnorm.h"
 #include "models/ops/hardtanh.h"
@@ -13,8 +14,8 @@
 namespace kbench::cpu {
 
 /// out may be x.
-void batch_norm(DataType type, const BatchNorm& op, const void* x, const void* weight, const void* bias,
-                const void* mean, const void* variance, void* out);
+void batch_norm(DataType type, const BatchNorm& op, In<"x"> x, In<"weight"> weight, In<"bias"> bias,
+                In<"running_mean"> mean, In<"running_var"> variance, Out<"out"> out);
 /// out may be x.
 void hardtanh(DataType type, const Hardtanh& op, const void* x, void* out);
 /// out may be x.
@@ -22,7 +23,7 @@ void time_mask(DataType type, const TimeMask& op, const void* x, const std::int3
 void to_sequence(DataType type, const ToSequence& op, const void* x, void* out);
 
 /// dx may be dy or y. The gradient of time_mask is time_mask.
-void hardtanh_gradient(DataType type, const Hardtanh& op, const void* y, const void* dy, void* dx);
+void hardtanh_gradient(DataType type, const Hardtanh& op, In<"y"> y, In<"dy"> dy, Out<"dx"> dx);
 void to_sequence_gradient(DataType type, const ToSequence& op, const void* dy, void* dx);
 
 }  // namespace kbench::cpu

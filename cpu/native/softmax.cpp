@@ -46,8 +46,8 @@ void scale_mask(DataType type, const ScaleMask& op, void* scores) {
     });
 }
 
-void softmax(DataType scores_type, DataType probabilities_type, const Softmax& op, const void* scores,
-             void* probabilities) {
+void softmax(DataType scores_type, DataType probabilities_type, const Softmax& op, In<"scores"> scores,
+             Out<"probabilities"> probabilities) {
     with_element(scores_type, [&]<class S>(S) {
         with_element(probabilities_type, [&]<class P>(P) {
 #pragma omp parallel for schedule(static)

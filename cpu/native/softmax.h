@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/scale_mask.h"
 #include "models/ops/softmax.h"
@@ -12,7 +13,7 @@ namespace kbench::cpu {
 
 /// Works in place, as ScaleMask in models/ops/; scores have `type`.
 void scale_mask(DataType type, const ScaleMask& op, void* scores);
-void softmax(DataType scores_type, DataType probabilities_type, const Softmax& op, const void* scores,
-             void* probabilities);
+void softmax(DataType scores_type, DataType probabilities_type, const Softmax& op, In<"scores"> scores,
+             Out<"probabilities"> probabilities);
 
 }  // namespace kbench::cpu

@@ -14,6 +14,7 @@
 //     });
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -88,7 +89,10 @@ std::unique_ptr<Computation> make_computation(std::string implementation, Run ru
         int roundings() const override { return roundings_; }
         double spared_flops() const override { return spared_flops_; }
         void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
-            run_(OperandCursor(pointers), workspace, stream);
+            if constexpr (std::invocable<const Run&, std::span<void* const>, void*, void*>)
+                run_(pointers, workspace, stream);
+            else
+                run_(OperandCursor(pointers), workspace, stream);
         }
 
       private:

@@ -157,7 +157,7 @@ TEST(Conv2d, CountsProductsWithPaddingApart) {
 }
 
 using Workspace = std::size_t (*)(DataType, const Conv2d&);
-using Convolve = void (*)(DataType, const Conv2d&, const void*, const void*, const void*, void*, void*);
+using Convolve = decltype(&cpu::conv2d);
 
 void expect_agreement_whatever_the_threads(DataType type, Workspace bytes, Convolve convolve) {
     for (const Conv2d& op : shapes) {

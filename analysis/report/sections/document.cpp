@@ -15,57 +15,57 @@
 namespace kbench {
 
 // Every section: NAME_section() stands in NAME.cpp.
-#define KBENCH_SECTIONS(ROW)                   \
-    ROW(device, Of::result, In::screen)        \
-    ROW(environment, Of::result, In::summary)  \
-    ROW(study, Of::result, In::both)           \
-    ROW(points, Of::result, In::screen)        \
-    ROW(sweep, Of::result, In::screen)         \
-    ROW(screen, Of::point, In::screen)         \
-    ROW(series, Of::result, In::screen)        \
-    ROW(warnings, Of::result, In::screen)      \
-    ROW(more, Of::result, In::screen)          \
-    ROW(single_ops, Of::result, In::full)      \
-    ROW(sweep, Of::result, In::full)           \
-    ROW(points, Of::result, In::full)          \
-    ROW(series, Of::result, In::full)          \
-    ROW(figures, Of::point, In::summary)       \
-    ROW(conditions, Of::point, In::summary)    \
-    ROW(checks, Of::point, In::summary)        \
-    ROW(answer, Of::point, In::both)           \
-    ROW(causes, Of::point, In::summary)        \
-    ROW(hardware, Of::point, In::full)         \
-    ROW(roofline, Of::point, In::full)         \
-    ROW(heat, Of::point, In::full)             \
-    ROW(timeline, Of::point, In::full)         \
-    ROW(directions, Of::point, In::full)       \
-    ROW(ops, Of::point, In::summary)           \
-    ROW(layers, Of::point, In::summary)        \
-    ROW(directions, Of::point, In::summary)    \
-    ROW(hardware, Of::point, In::summary)      \
-    ROW(causes, Of::point, In::folded)         \
-    ROW(figures, Of::point, In::folded)        \
-    ROW(checks, Of::point, In::folded)         \
-    ROW(time_breakdown, Of::point, In::folded) \
-    ROW(roof_times, Of::point, In::folded)     \
-    ROW(serial_chains, Of::point, In::folded)  \
-    ROW(cycles, Of::point, In::folded)         \
-    ROW(cross_checks, Of::point, In::folded)   \
-    ROW(marginal, Of::point, In::folded)       \
-    ROW(elasticity, Of::point, In::folded)     \
-    ROW(theft, Of::point, In::folded)          \
-    ROW(attribution, Of::point, In::folded)    \
-    ROW(verdicts, Of::point, In::folded)       \
-    ROW(memory, Of::point, In::folded)         \
-    ROW(conditions, Of::point, In::folded)     \
-    ROW(steps, Of::point, In::full)            \
-    ROW(points, Of::result, In::summary)       \
-    ROW(series, Of::result, In::summary)       \
-    ROW(warnings, Of::result, In::both)        \
-    ROW(ceilings, Of::result, In::full)        \
-    ROW(environment, Of::result, In::full)     \
-    ROW(method, Of::result, In::full)          \
-    ROW(closing, Of::result, In::both)
+#define KBENCH_SECTIONS(ROW)                         \
+    ROW(device, Of::result, StandsIn::screen)        \
+    ROW(environment, Of::result, StandsIn::summary)  \
+    ROW(study, Of::result, StandsIn::both)           \
+    ROW(points, Of::result, StandsIn::screen)        \
+    ROW(sweep, Of::result, StandsIn::screen)         \
+    ROW(screen, Of::point, StandsIn::screen)         \
+    ROW(series, Of::result, StandsIn::screen)        \
+    ROW(warnings, Of::result, StandsIn::screen)      \
+    ROW(more, Of::result, StandsIn::screen)          \
+    ROW(single_ops, Of::result, StandsIn::full)      \
+    ROW(sweep, Of::result, StandsIn::full)           \
+    ROW(points, Of::result, StandsIn::full)          \
+    ROW(series, Of::result, StandsIn::full)          \
+    ROW(figures, Of::point, StandsIn::summary)       \
+    ROW(conditions, Of::point, StandsIn::summary)    \
+    ROW(checks, Of::point, StandsIn::summary)        \
+    ROW(answer, Of::point, StandsIn::both)           \
+    ROW(causes, Of::point, StandsIn::summary)        \
+    ROW(hardware, Of::point, StandsIn::full)         \
+    ROW(roofline, Of::point, StandsIn::full)         \
+    ROW(heat, Of::point, StandsIn::full)             \
+    ROW(timeline, Of::point, StandsIn::full)         \
+    ROW(directions, Of::point, StandsIn::full)       \
+    ROW(ops, Of::point, StandsIn::summary)           \
+    ROW(layers, Of::point, StandsIn::summary)        \
+    ROW(directions, Of::point, StandsIn::summary)    \
+    ROW(hardware, Of::point, StandsIn::summary)      \
+    ROW(causes, Of::point, StandsIn::folded)         \
+    ROW(figures, Of::point, StandsIn::folded)        \
+    ROW(checks, Of::point, StandsIn::folded)         \
+    ROW(time_breakdown, Of::point, StandsIn::folded) \
+    ROW(roof_times, Of::point, StandsIn::folded)     \
+    ROW(serial_chains, Of::point, StandsIn::folded)  \
+    ROW(cycles, Of::point, StandsIn::folded)         \
+    ROW(cross_checks, Of::point, StandsIn::folded)   \
+    ROW(marginal, Of::point, StandsIn::folded)       \
+    ROW(elasticity, Of::point, StandsIn::folded)     \
+    ROW(theft, Of::point, StandsIn::folded)          \
+    ROW(attribution, Of::point, StandsIn::folded)    \
+    ROW(verdicts, Of::point, StandsIn::folded)       \
+    ROW(memory, Of::point, StandsIn::folded)         \
+    ROW(conditions, Of::point, StandsIn::folded)     \
+    ROW(steps, Of::point, StandsIn::full)            \
+    ROW(points, Of::result, StandsIn::summary)       \
+    ROW(series, Of::result, StandsIn::summary)       \
+    ROW(warnings, Of::result, StandsIn::both)        \
+    ROW(ceilings, Of::result, StandsIn::full)        \
+    ROW(environment, Of::result, StandsIn::full)     \
+    ROW(method, Of::result, StandsIn::full)          \
+    ROW(closing, Of::result, StandsIn::both)
 
 #define KBENCH_DECLARE(name, of, in) Section name##_section(const SectionContext& context);
 KBENCH_SECTIONS(KBENCH_DECLARE)
@@ -86,11 +86,11 @@ namespace {
 
 bool stands_in(const SectionKind& kind, Depth depth) {
     switch (depth) {
-        case Depth::screen: return kind.in == In::screen;
-        case Depth::summary: return kind.in == In::both || kind.in == In::summary;
+        case Depth::screen: return kind.in == StandsIn::screen;
+        case Depth::summary: return kind.in == StandsIn::both || kind.in == StandsIn::summary;
         case Depth::full: break;
     }
-    return kind.in == In::both || kind.in == In::full || kind.in == In::folded;
+    return kind.in == StandsIn::both || kind.in == StandsIn::full || kind.in == StandsIn::folded;
 }
 
 /// What was not measured has its reason, and in a summary what was checked before.
@@ -111,7 +111,7 @@ Section point_section(const SectionContext& context, std::span<const SectionKind
         if (kind.of != Of::point || !stands_in(kind, context.depth)) continue;
         Section made = kind.make(context);
         if (!made.title.empty()) {
-            made.is_folded = made.is_folded || kind.in == In::folded;
+            made.is_folded = made.is_folded || kind.in == StandsIn::folded;
             section.add(std::move(made));
             continue;
         }

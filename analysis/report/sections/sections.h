@@ -35,12 +35,12 @@ struct SectionContext {
 enum class Of { result, point };
 /// The documents that have it: the whole report, where a page may fold it; the summary for a terminal; both of them; or
 /// the one screen.
-enum class In { full, folded, summary, both, screen };
+enum class StandsIn { full, folded, summary, both, screen };
 
 struct SectionKind {
     std::string_view name;
     Of of;
-    In in;
+    StandsIn in;
     /// A section without a title stands for its blocks and sections, where it stands.
     Section (*make)(const SectionContext& context);
 };

@@ -3,73 +3,65 @@
 
 #include <fmt/format.h>
 
+#include "bench/plan/bind.h"
 #include "bench/plan/provider.h"
 #include "models/ops/list.h"
 
 namespace kbench {
 namespace {
 
-class BlasAttention final : public Computation {
-  public:
-    BlasAttention(const Attention& op, DataType type) : op_(op), type_(type) {}
-    std::string implementation() const override { return cpu::blas_version() + ", blocks of rows"; }
-    std::size_t workspace_bytes() const override { return cpu::blas_attention_workspace(type_, op_); }
-    void run(std::span<void* const> pointers, void* workspace, void*) const override {
-        OperandCursor in(pointers);
-        const void* qkv = in.next();
-        void* lse = in.next_if(op_.saves_lse);
-        cpu::blas_attention(type_, op_, qkv, lse, in.next(), workspace);
-    }
-
-  private:
-    Attention op_;
-    DataType type_;
-};
-
-std::unique_ptr<Computation> gemm(const Gemm& op, const Step& step, Precision precision) {
-    return make_computation(
-        cpu::blas_version(),
-        [type = storage_type(precision), product = op.product(step.direction, step.padded_columns),
-         accumulates = op.accumulates && step.direction == Direction::wgrad](OperandCursor in, void*, void*) {
-            const void* left = in.next();
-            const void* right = in.next();
+std::unique_ptr<Computation> gemm(const Gemm&, const Step& step, Precision precision) {
+    const std::string version = cpu::blas_version();
+    if (step.direction == Direction::dgrad)
+        return bound(
+            version,
+            +[](DataType type, const Gemm& gemm, Stride<"dy"> padded, In<"dy"> dy, In<"w"> w, Out<"dx"> dx) {
+                cpu::blas_gemm(type, gemm.product(Direction::dgrad, padded), dy, w, dx, false);
+            },
+            step, precision);
+    if (step.direction == Direction::fwd)
+        return bound(
+            version,
+            +[](DataType type, const Gemm& gemm, In<"x"> x, In<"w"> w, Out<"out"> out) {
+                cpu::blas_gemm(type, gemm.product(Direction::fwd), x, w, out, false);
+            },
+            step, precision);
+    return bound(
+        version,
+        +[](DataType type, const Gemm& gemm, Stride<"dy"> padded, In<"x"> x, In<"dy"> dy, Out<"dw"> dw) {
+            const Gemm::Product product = gemm.product(Direction::wgrad, padded);
+            const void *left = x, *right = dy;
             if (product.left_is_second) std::swap(left, right);
-            cpu::blas_gemm(type, product, left, right, in.next(), accumulates);
-        });
-}
-
-std::unique_ptr<Computation> attention(const Attention& op, const Step&, Precision precision) {
-    return std::make_unique<BlasAttention>(op, storage_type(precision));
-}
-
-std::unique_ptr<Computation> scores(const AttentionScores& op, const Step&, Precision precision) {
-    return make_computation(cpu::blas_version(),
-                            [type = storage_type(precision), shape = op.shape](OperandCursor in, void*, void*) {
-                                const void* qkv = in.next();
-                                cpu::blas_attention_scores(type, shape, qkv, in.next());
-                            });
-}
-
-std::unique_ptr<Computation> context(const AttentionContext& op, const Step&, Precision precision) {
-    return make_computation(cpu::blas_version(),
-                            [type = storage_type(precision), shape = op.shape](OperandCursor in, void*, void*) {
-                                const void* probabilities = in.next();
-                                const void* qkv = in.next();
-                                cpu::blas_attention_context(type, shape, probabilities, qkv, in.next());
-                            });
-}
-
-std::unique_ptr<Computation> conv2d(const Conv2d& op, const Step&, Precision precision) {
-    const DataType type = storage_type(precision);
-    return make_computation(
-        cpu::blas_version() + ", im2col",
-        [type, op](OperandCursor in, void* workspace, void*) {
-            const void* x = in.next();
-            const void* weight = in.next();
-            const void* bias = in.next_if(op.bias);
-            cpu::blas_conv2d(type, op, x, weight, bias, in.next(), workspace);
+            cpu::blas_gemm(type, product, left, right, dw, gemm.accumulates);
         },
-        1, cpu::blas_conv2d_workspace(type, op));
+        step, precision);
+}
+
+std::unique_ptr<Computation> attention(const Attention& op, const Step& step, Precision precision) {
+    return bound(cpu::blas_version() + ", blocks of rows", cpu::blas_attention, step, precision,
+                 cpu::blas_attention_workspace(storage_type(precision), op));
+}
+
+std::unique_ptr<Computation> scores(const AttentionScores&, const Step& step, Precision precision) {
+    return bound(
+        cpu::blas_version(),
+        +[](DataType type, const AttentionScores& op, In<"qkv"> qkv, Out<"scores"> scores) {
+            cpu::blas_attention_scores(type, op.shape, qkv, scores);
+        },
+        step, precision);
+}
+
+std::unique_ptr<Computation> context(const AttentionContext&, const Step& step, Precision precision) {
+    return bound(
+        cpu::blas_version(),
+        +[](DataType type, const AttentionContext& op, In<"probabilities"> probabilities, In<"qkv"> qkv,
+            Out<"out"> out) { cpu::blas_attention_context(type, op.shape, probabilities, qkv, out); },
+        step, precision);
+}
+
+std::unique_ptr<Computation> conv2d(const Conv2d& op, const Step& step, Precision precision) {
+    return bound(cpu::blas_version() + ", im2col", cpu::blas_conv2d, step, precision,
+                 cpu::blas_conv2d_workspace(storage_type(precision), op));
 }
 
 std::string lacks(Precision precision) {

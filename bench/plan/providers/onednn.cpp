@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bench/plan/bind.h"
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/recurrent_operands.h"
 #include "models/ops/list.h"
@@ -15,22 +16,22 @@ namespace {
 class MatmulComputation final : public Computation {
   public:
     MatmulComputation(const Gemm& op, const Step& step, Precision precision)
-        : bias_(step.absorbs<BiasAdd>()),
-          residual_(step.absorbs<ResidualAdd>()),
-          matmul_(padded(op, step), precision, bias_, absorbed_activation(step), residual_) {}
+        : x_(step, precision, "x"),
+          w_(step, precision, "w"),
+          bias_(step, precision, "bias?"),
+          residual_(step, precision, "residual?"),
+          out_(step, precision, "out"),
+          matmul_(padded(op, step), precision, step.absorbs<BiasAdd>(), absorbed_activation(step),
+                  step.absorbs<ResidualAdd>()) {}
     std::string implementation() const override { return matmul_.implementation(); }
     std::size_t workspace_bytes() const override { return matmul_.workspace_bytes(); }
     std::optional<std::size_t> packed_bytes(std::size_t index) const override {
-        return index == 1 ? std::optional(matmul_.packed_bytes()) : std::nullopt;
+        return w_.is(index) ? std::optional(matmul_.packed_bytes()) : std::nullopt;
     }
     void pack(std::size_t, const void* plain, void* packed) const override { matmul_.pack(plain, packed); }
     void run(std::span<void* const> pointers, void* workspace, void*) const override {
-        OperandCursor in(pointers);
-        const void* x = in.next();
-        const void* w = in.next();
-        const void* bias = in.next_if(bias_);
-        const void* residual = in.next_if(residual_);
-        matmul_.run(x, w, bias, residual, in.next(), workspace);
+        matmul_.run(x_.of(pointers), w_.of(pointers), bias_.of(pointers), residual_.of(pointers), out_.of(pointers),
+                    workspace);
     }
 
   private:
@@ -40,43 +41,68 @@ class MatmulComputation final : public Computation {
         return gemm;
     }
 
-    bool bias_, residual_;
+    Slot x_, w_, bias_, residual_, out_;
     cpu::Matmul matmul_;
 };
 
-/// A cpu/onednn class with `implementation` and `workspace_bytes`, and how to call it.
-template <class Primitive, class Run>
+/// A cpu/onednn class with `implementation` and `workspace_bytes`, and how to call it: a function of it, operands and
+/// the workspace.
+template <class Primitive, class... Parameters>
 class PrimitiveComputation final : public Computation {
   public:
-    PrimitiveComputation(std::unique_ptr<Primitive> primitive, Run run)
-        : primitive_(std::move(primitive)), run_(std::move(run)) {}
+    using Run = void (*)(const Primitive&, Parameters...);
+    PrimitiveComputation(std::unique_ptr<Primitive> primitive, Run function, const Step& step, Precision precision)
+        : primitive_(std::move(primitive)), run_(function), arguments_(step, precision) {}
     std::string implementation() const override { return primitive_->implementation(); }
     std::size_t workspace_bytes() const override { return primitive_->workspace_bytes(); }
     void run(std::span<void* const> pointers, void* workspace, void*) const override {
-        run_(*primitive_, OperandCursor(pointers), workspace);
+        arguments_.call(run_, {pointers, workspace}, *primitive_);
     }
 
   private:
     std::unique_ptr<Primitive> primitive_;
     Run run_;
+    BoundArguments<Parameters...> arguments_;
 };
 
-template <class Primitive, class Run>
-std::unique_ptr<Computation> wrap(std::unique_ptr<Primitive> primitive, Run run) {
-    return std::make_unique<PrimitiveComputation<Primitive, Run>>(std::move(primitive), std::move(run));
+template <class Primitive, class... Parameters>
+std::unique_ptr<Computation> wrap(std::unique_ptr<Primitive> primitive, void (*run)(const Primitive&, Parameters...),
+                                  const Step& step, Precision precision) {
+    return std::make_unique<PrimitiveComputation<Primitive, Parameters...>>(std::move(primitive), run, step, precision);
 }
 
 /// Computes on operands as they are, none packed.
 std::unique_ptr<Computation> plain_matmul(const Gemm& op, const Step& step, Precision precision) {
-    const Gemm::Product product = op.product(step.direction, step.padded_columns);
-    const bool accumulates = op.accumulates && step.direction == Direction::wgrad;
-    return wrap(std::make_unique<cpu::PlainMatmul>(product, precision, accumulates),
-                [swapped = product.left_is_second](const cpu::PlainMatmul& p, OperandCursor in, void* workspace) {
-                    const void* left = in.next();
-                    const void* right = in.next();
-                    if (swapped) std::swap(left, right);
-                    p.run(left, right, in.next(), workspace);
-                });
+    using cpu::PlainMatmul;
+    auto matmul = std::make_unique<PlainMatmul>(op.product(step.direction, step.padded_columns), precision,
+                                                op.accumulates && step.direction == Direction::wgrad);
+    if (step.direction == Direction::dgrad)
+        return wrap(
+            std::move(matmul),
+            +[](const PlainMatmul& p, In<"dy"> dy, In<"w"> w, Out<"dx"> dx, void* workspace) {
+                p.run(dy, w, dx, workspace);
+            },
+            step, precision);
+    if (step.direction == Direction::fwd)
+        return wrap(
+            std::move(matmul),
+            +[](const PlainMatmul& p, In<"x"> x, In<"w"> w, Out<"out"> out, void* workspace) {
+                p.run(x, w, out, workspace);
+            },
+            step, precision);
+    if (op.product(step.direction).left_is_second)
+        return wrap(
+            std::move(matmul),
+            +[](const PlainMatmul& p, In<"x"> x, In<"dy"> dy, Out<"dw"> dw, void* workspace) {
+                p.run(dy, x, dw, workspace);
+            },
+            step, precision);
+    return wrap(
+        std::move(matmul),
+        +[](const PlainMatmul& p, In<"x"> x, In<"dy"> dy, Out<"dw"> dw, void* workspace) {
+            p.run(x, dy, dw, workspace);
+        },
+        step, precision);
 }
 
 std::unique_ptr<Computation> matmul(const Gemm& op, const Step& step, Precision precision) {
@@ -84,115 +110,121 @@ std::unique_ptr<Computation> matmul(const Gemm& op, const Step& step, Precision 
     return std::make_unique<MatmulComputation>(op, step, precision);
 }
 
-std::unique_ptr<Computation> layer_norm(const LayerNorm& op, const Step&, Precision precision) {
-    return wrap(std::make_unique<cpu::Normalise>(op, precision),
-                [](const cpu::Normalise& p, OperandCursor in, void* workspace) {
-                    const void* x = in.next();
-                    const void* weight = in.next();
-                    const void* bias = in.next();
-                    p.run(x, weight, bias, in.next(), workspace);
-                });
+std::unique_ptr<Computation> layer_norm(const LayerNorm& op, const Step& step, Precision precision) {
+    using cpu::Normalise;
+    return wrap(
+        std::make_unique<Normalise>(op, precision),
+        +[](const Normalise& p, In<"x"> x, In<"weight"> weight, In<"bias"> bias, Out<"out"> out, void* workspace) {
+            p.run(x, weight, bias, out, workspace);
+        },
+        step, precision);
 }
 
-std::unique_ptr<Computation> attention(const Attention& op, const Step&, Precision precision) {
-    return wrap(std::make_unique<cpu::CausalAttention>(op, precision),
-                [saves_lse = op.saves_lse](const cpu::CausalAttention& p, OperandCursor in, void* workspace) {
-                    const void* qkv = in.next();
-                    auto* lse = static_cast<float*>(in.next_if(saves_lse));
-                    p.run(qkv, lse, in.next(), workspace);
-                });
+std::unique_ptr<Computation> attention(const Attention& op, const Step& step, Precision precision) {
+    using cpu::CausalAttention;
+    return wrap(
+        std::make_unique<CausalAttention>(op, precision),
+        +[](const CausalAttention& p, In<"qkv"> qkv, Out<"lse?"> lse, Out<"out"> out, void* workspace) {
+            p.run(qkv, lse, out, workspace);
+        },
+        step, precision);
 }
 
-std::unique_ptr<Computation> attention_gradient(const Attention& op, const Step&, Precision precision) {
-    return wrap(std::make_unique<cpu::CausalAttentionGradient>(op, precision),
-                [](const cpu::CausalAttentionGradient& p, OperandCursor in, void* workspace) {
-                    const void* qkv = in.next();
-                    const void* out = in.next();
-                    const void* dout = in.next();
-                    const auto* lse = in.next<const float>();
-                    p.run(qkv, out, dout, lse, in.next(), workspace);
-                });
+std::unique_ptr<Computation> attention_gradient(const Attention& op, const Step& step, Precision precision) {
+    using cpu::CausalAttentionGradient;
+    return wrap(
+        std::make_unique<CausalAttentionGradient>(op, precision),
+        +[](const CausalAttentionGradient& p, In<"qkv"> qkv, In<"out"> out, In<"dout"> dout, In<"lse"> lse,
+            Out<"dqkv"> dqkv, void* workspace) { p.run(qkv, out, dout, lse, dqkv, workspace); },
+        step, precision);
 }
 
 using cpu::BatchedAttentionProduct;
 
-std::unique_ptr<Computation> scores(const AttentionScores& op, const Step&, Precision precision) {
-    return wrap(std::make_unique<BatchedAttentionProduct>(BatchedAttentionProduct::Kind::scores, op.shape, precision,
-                                                          op.upcast),
-                [](const BatchedAttentionProduct& p, OperandCursor in, void* workspace) {
-                    const void* qkv = in.next();
-                    p.run(qkv, nullptr, in.next(), workspace);
-                });
+std::unique_ptr<Computation> scores(const AttentionScores& op, const Step& step, Precision precision) {
+    return wrap(
+        std::make_unique<BatchedAttentionProduct>(BatchedAttentionProduct::Kind::scores, op.shape, precision,
+                                                  op.upcast),
+        +[](const BatchedAttentionProduct& p, In<"qkv"> qkv, Out<"scores"> scores, void* workspace) {
+            p.run(qkv, nullptr, scores, workspace);
+        },
+        step, precision);
 }
 
-std::unique_ptr<Computation> context(const AttentionContext& op, const Step&, Precision precision) {
+std::unique_ptr<Computation> context(const AttentionContext& op, const Step& step, Precision precision) {
     return wrap(
         std::make_unique<BatchedAttentionProduct>(BatchedAttentionProduct::Kind::context, op.shape, precision, false),
-        [](const BatchedAttentionProduct& p, OperandCursor in, void* workspace) {
-            const void* probabilities = in.next();
-            const void* qkv = in.next();
-            p.run(qkv, probabilities, in.next(), workspace);
-        });
+        +[](const BatchedAttentionProduct& p, In<"probabilities"> probabilities, In<"qkv"> qkv, Out<"out"> out,
+            void* workspace) { p.run(qkv, probabilities, out, workspace); },
+        step, precision);
 }
 
 /// Its weight is packed once where it stays as it is, otherwise in every run, behind the primitive's workspace.
 class ConvolutionComputation final : public Computation {
   public:
-    ConvolutionComputation(const Conv2d& op, Precision precision, bool packs_in_run)
-        : has_bias_(op.bias), packs_in_run_(packs_in_run), convolution_(op, precision) {}
+    ConvolutionComputation(const Conv2d& op, const Step& step, Precision precision)
+        : x_(step, precision, "x"),
+          weight_(step, precision, "weight"),
+          bias_(step, precision, "bias?"),
+          out_(step, precision, "out"),
+          packs_in_run_(step.weights_change),
+          convolution_(op, precision) {}
     std::string implementation() const override { return convolution_.implementation(); }
     std::size_t workspace_bytes() const override {
         return weight_offset() + (packs_in_run_ ? convolution_.packed_bytes() : 0);
     }
     std::optional<std::size_t> packed_bytes(std::size_t index) const override {
-        return index == 1 && !packs_in_run_ ? std::optional(convolution_.packed_bytes()) : std::nullopt;
+        return weight_.is(index) && !packs_in_run_ ? std::optional(convolution_.packed_bytes()) : std::nullopt;
     }
     void pack(std::size_t, const void* plain, void* packed) const override { convolution_.pack(plain, packed); }
     void run(std::span<void* const> pointers, void* workspace, void*) const override {
-        OperandCursor in(pointers);
-        const void* x = in.next();
-        const void* weight = in.next();
-        const void* bias = in.next_if(has_bias_);
+        const void* weight = weight_.of(pointers);
         if (packs_in_run_) {
             void* const packed = static_cast<char*>(workspace) + weight_offset();
             convolution_.pack(weight, packed);
             weight = packed;
         }
-        convolution_.run(x, weight, bias, in.next(), workspace);
+        convolution_.run(x_.of(pointers), weight, bias_.of(pointers), out_.of(pointers), workspace);
     }
 
   private:
     std::size_t weight_offset() const { return (convolution_.workspace_bytes() + 63) / 64 * 64; }
 
-    bool has_bias_, packs_in_run_;
+    Slot x_, weight_, bias_, out_;
+    bool packs_in_run_;
     cpu::Convolution convolution_;
 };
 
 /// n8c32h81w500k32r21s11u2p10q5 and n8c1h161w1000k32r41s11u2v2p20q5 in fp32 on one core: 0.44 and 0.06 s, where CBLAS
 /// takes 1.68 and 0.20 and the native loops 2.58 and 0.30.
 std::unique_ptr<Computation> convolution(const Conv2d& op, const Step& step, Precision precision) {
-    return std::make_unique<ConvolutionComputation>(op, precision, step.weights_change);
+    return std::make_unique<ConvolutionComputation>(op, step, precision);
 }
 
 std::unique_ptr<Computation> convolution_gradient(const Conv2d& op, const Step& step, Precision precision) {
-    return wrap(std::make_unique<cpu::ConvolutionGradient>(op, step.direction, precision),
-                [is_dgrad = step.direction == Direction::dgrad, has_bias = op.bias](const cpu::ConvolutionGradient& p,
-                                                                                    OperandCursor in, void* workspace) {
-                    const void* first = in.next();
-                    const void* second = in.next();
-                    void* made = in.next();
-                    if (is_dgrad) return p.run_dgrad(first, second, made, workspace);
-                    p.run_wgrad(first, second, made, in.next_if(has_bias), workspace);
-                });
+    using cpu::ConvolutionGradient;
+    auto gradient = std::make_unique<ConvolutionGradient>(op, step.direction, precision);
+    if (step.direction == Direction::dgrad)
+        return wrap(
+            std::move(gradient),
+            +[](const ConvolutionGradient& p, In<"dy"> dy, In<"weight"> weight, Out<"dx"> dx, void* workspace) {
+                p.run_dgrad(dy, weight, dx, workspace);
+            },
+            step, precision);
+    return wrap(
+        std::move(gradient),
+        +[](const ConvolutionGradient& p, In<"x"> x, In<"dy"> dy, Out<"dw"> dw, Out<"db?"> db, void* workspace) {
+            p.run_wgrad(x, dy, dw, db, workspace);
+        },
+        step, precision);
 }
 
-/// A pass over a recurrent layer's steps, forward or backward. Each weight_hh, operand 2 or 3 of both, is packed once
-/// where weights stay as they are, otherwise in every run.
+/// A pass over a recurrent layer's steps, forward or backward. Each weight_hh is packed once where weights stay as they
+/// are, otherwise in every run.
 class RecurrentComputation final : public Computation {
   public:
-    RecurrentComputation(Cell cell, const RecurrentShape& shape, const Step& step, Precision precision, bool saves)
-        : cell_(cell),
-          saves_(saves),
+    RecurrentComputation(Cell cell, const RecurrentShape& shape, const Step& step, Precision precision)
+        : slots_(step, precision),
           backward_(step.direction == Direction::bwd),
           packs_in_run_(step.weights_change),
           layer_(cell, shape, precision, step.direction) {}
@@ -202,17 +234,16 @@ class RecurrentComputation final : public Computation {
         return 2 * layer_.packed_bytes() + std::max(layer_.packing_bytes(), layer_.workspace_bytes());
     }
     std::optional<std::size_t> packed_bytes(std::size_t index) const override {
-        const bool is_weight = index == 2 || index == 3;
-        return is_weight && !packs_in_run_ ? std::optional(layer_.packed_bytes()) : std::nullopt;
+        return slots_.is_weight(index) && !packs_in_run_ ? std::optional(layer_.packed_bytes()) : std::nullopt;
     }
     void pack(std::size_t, const void* plain, void* packed) const override { layer_.pack(plain, packed); }
     void run(std::span<void* const> pointers, void* workspace, void*) const override {
-        const OperandCursor in(pointers);
         if (backward_)
-            run(RecurrentGradientOperands(cell_, in), workspace,
+            run(slots_.gradient_operands<cpu::RecurrentGradientDirection>(pointers), workspace,
                 [this](const auto&... all) { layer_.run_back(all...); });
         else
-            run(RecurrentOperands(cell_, saves_, in), workspace, [this](const auto&... all) { layer_.run(all...); });
+            run(slots_.operands<cpu::RecurrentDirection>(pointers), workspace,
+                [this](const auto&... all) { layer_.run(all...); });
     }
 
   private:
@@ -229,8 +260,8 @@ class RecurrentComputation final : public Computation {
         of_layer(operands.forward, operands.reverse, operands.lengths, memory);
     }
 
-    Cell cell_;
-    bool saves_, backward_, packs_in_run_;
+    RecurrentSlots slots_;
+    bool backward_, packs_in_run_;
     cpu::RecurrentLayer layer_;
 };
 
@@ -241,8 +272,7 @@ ProviderOp recurrent_row(std::vector<Precision> precisions, bool on_request_only
                                      .precisions = std::move(precisions),
                                      .on_request_only = on_request_only,
                                      .make = [](const Recurrent<cell>& op, const Step& step, Precision precision) {
-                                         return std::make_unique<RecurrentComputation>(cell, op.shape, step, precision,
-                                                                                       op.saves);
+                                         return std::make_unique<RecurrentComputation>(cell, op.shape, step, precision);
                                      }};
 }
 template <Cell cell>
@@ -255,15 +285,28 @@ ProviderOp recurrent_row_in_fp32() {
 }
 
 /// Sums of products of all rows at once.
+class RecurrentWeightsComputation final : public Computation {
+  public:
+    RecurrentWeightsComputation(Cell cell, const RecurrentShape& shape, bool accumulates, const Step& step,
+                                Precision precision)
+        : slots_(step, precision), weights_(cell, shape, precision, accumulates) {}
+    std::string implementation() const override { return weights_.implementation(); }
+    std::size_t workspace_bytes() const override { return weights_.workspace_bytes(); }
+    void run(std::span<void* const> pointers, void* workspace, void*) const override {
+        const auto operands = slots_.operands<cpu::RecurrentWeightDirection>(pointers);
+        weights_.run(operands.forward, operands.reverse, workspace);
+    }
+
+  private:
+    RecurrentWeightSlots slots_;
+    cpu::RecurrentWeights weights_;
+};
+
 template <Cell cell>
 ProviderOp recurrent_weights_row() {
     return Computes<Recurrent<cell>>{
-        .directions = {Direction::wgrad}, .make = [](const Recurrent<cell>& op, const Step&, Precision precision) {
-            return wrap(std::make_unique<cpu::RecurrentWeights>(cell, op.shape, precision, op.accumulates),
-                        [](const cpu::RecurrentWeights& p, OperandCursor in, void* workspace) {
-                            const RecurrentWeightOperands operands(cell, in);
-                            p.run(operands.forward, operands.reverse, workspace);
-                        });
+        .directions = {Direction::wgrad}, .make = [](const Recurrent<cell>& op, const Step& step, Precision precision) {
+            return std::make_unique<RecurrentWeightsComputation>(cell, op.shape, op.accumulates, step, precision);
         }};
 }
 

@@ -1,70 +1,113 @@
-// Operands of a recurrent layer, in their order, by direction.
+// Operands of a recurrent layer, by name and direction.
 #pragma once
 
-#include "cpu/native/recurrent.h"
+#include <array>
+
+#include "bench/plan/bind.h"
 #include "kbench/step.h"
 #include "models/ops/recurrent.h"
 
 namespace kbench {
 
-struct RecurrentOperands {
-    cpu::RecurrentDirection forward, reverse;
-    const std::int32_t* lengths;
+/// Of: what one direction reads and writes.
+template <class Of>
+struct BothDirections {
+    Of forward{}, reverse{};
+    const std::int32_t* lengths = nullptr;
+};
 
-    /// `saves`: in training.
-    RecurrentOperands(Cell cell, bool saves, OperandCursor in) {
-        using cpu::RecurrentDirection;
-        for (const auto member : {&RecurrentDirection::gates_x, &RecurrentDirection::weight_hh,
-                                  &RecurrentDirection::bias_ih, &RecurrentDirection::bias_hh}) {
-            forward.*member = in.next();
-            reverse.*member = in.next();
-        }
-        lengths = in.next<const std::int32_t>();
-        for (const bool of_gates : {true, false}) {
-            if (!saves || (of_gates ? saved_gates_of(cell) == 0 : cell != Cell::lstm)) continue;
-            (of_gates ? forward.gates : forward.cells) = in.next();
-            (of_gates ? reverse.gates : reverse.cells) = in.next();
-        }
-        forward.out = in.next();
-        reverse.out = in.next();
+/// Where both directions have an operand.
+struct SlotsOfBoth {
+    Slot forward, reverse;
+
+    /// A name that ends in "?" may be missing.
+    SlotsOfBoth(const Step& step, Precision precision, std::string_view name)
+        : forward(step, precision, name), reverse(step, precision, reverse_of(name)) {}
+    /// Sets the member of both directions.
+    template <class Operands, class Member>
+    void set(Operands& operands, Member member, std::span<void* const> pointers) const {
+        operands.forward.*member = forward.of(pointers);
+        operands.reverse.*member = reverse.of(pointers);
+    }
+
+  private:
+    static std::string reverse_of(std::string_view name) {
+        const bool may_be_missing = name.ends_with('?');
+        return std::string(name.substr(0, name.size() - (may_be_missing ? 1 : 0))) + "_reverse" +
+               (may_be_missing ? "?" : "");
     }
 };
 
-struct RecurrentGradientOperands {
-    cpu::RecurrentGradientDirection forward{}, reverse{};
-    const std::int32_t* lengths;
+/// A pass over the steps, forward or backward.
+class RecurrentSlots {
+  public:
+    RecurrentSlots(const Step& step, Precision precision)
+        : weight_hh_(step, precision, "weight_hh"),
+          gates_x_(step, precision, "gates_x?"),
+          bias_ih_(step, precision, "bias_ih?"),
+          bias_hh_(step, precision, "bias_hh?"),
+          gates_(step, precision, "gates?"),
+          cells_(step, precision, "cells?"),
+          out_(step, precision, "out?"),
+          dout_(step, precision, "dout?"),
+          dgates_x_(step, precision, "dgates_x?"),
+          lengths_(step, precision, "lengths") {}
 
-    RecurrentGradientOperands(Cell cell, OperandCursor in) {
-        using cpu::RecurrentGradientDirection;
-        const auto read = [&](auto RecurrentGradientDirection::*member) {
-            forward.*member = in.next();
-            reverse.*member = in.next();
-        };
-        read(&RecurrentGradientDirection::dout);
-        read(&RecurrentGradientDirection::weight_hh);
-        if (saved_gates_of(cell) > 0) read(&RecurrentGradientDirection::gates);
-        read(cell == Cell::lstm ? &RecurrentGradientDirection::cells : &RecurrentGradientDirection::out);
-        lengths = in.next<const std::int32_t>();
-        read(&RecurrentGradientDirection::dgates_x);
+    bool is_weight(std::size_t index) const { return weight_hh_.forward.is(index) || weight_hh_.reverse.is(index); }
+
+    template <class Of>
+    BothDirections<Of> operands(std::span<void* const> pointers) const {
+        BothDirections<Of> operands{{}, {}, static_cast<const std::int32_t*>(lengths_.of(pointers))};
+        gates_x_.set(operands, &Of::gates_x, pointers);
+        weight_hh_.set(operands, &Of::weight_hh, pointers);
+        bias_ih_.set(operands, &Of::bias_ih, pointers);
+        bias_hh_.set(operands, &Of::bias_hh, pointers);
+        gates_.set(operands, &Of::gates, pointers);
+        cells_.set(operands, &Of::cells, pointers);
+        out_.set(operands, &Of::out, pointers);
+        return operands;
     }
+    template <class Of>
+    BothDirections<Of> gradient_operands(std::span<void* const> pointers) const {
+        BothDirections<Of> operands{{}, {}, static_cast<const std::int32_t*>(lengths_.of(pointers))};
+        dout_.set(operands, &Of::dout, pointers);
+        weight_hh_.set(operands, &Of::weight_hh, pointers);
+        gates_.set(operands, &Of::gates, pointers);
+        cells_.set(operands, &Of::cells, pointers);
+        out_.set(operands, &Of::out, pointers);
+        dgates_x_.set(operands, &Of::dgates_x, pointers);
+        return operands;
+    }
+
+  private:
+    SlotsOfBoth weight_hh_, gates_x_, bias_ih_, bias_hh_, gates_, cells_, out_, dout_, dgates_x_;
+    Slot lengths_;
 };
 
-struct RecurrentWeightOperands {
-    cpu::RecurrentWeightDirection forward{}, reverse{};
+class RecurrentWeightSlots {
+  public:
+    RecurrentWeightSlots(const Step& step, Precision precision)
+        : dgates_x_(step, precision, "dgates_x"),
+          gates_(step, precision, "gates?"),
+          out_(step, precision, "out"),
+          dweight_hh_(step, precision, "dweight_hh"),
+          dbias_ih_(step, precision, "dbias_ih"),
+          dbias_hh_(step, precision, "dbias_hh") {}
 
-    RecurrentWeightOperands(Cell cell, OperandCursor in) {
-        using cpu::RecurrentWeightDirection;
-        const auto read = [&](auto RecurrentWeightDirection::*member) {
-            forward.*member = in.next();
-            reverse.*member = in.next();
-        };
-        read(&RecurrentWeightDirection::dgates_x);
-        if (cell == Cell::gru) read(&RecurrentWeightDirection::gates);
-        read(&RecurrentWeightDirection::out);
-        for (const auto made : {&RecurrentWeightDirection::dweight_hh, &RecurrentWeightDirection::dbias_ih,
-                                &RecurrentWeightDirection::dbias_hh})
-            read(made);
+    template <class Of>
+    BothDirections<Of> operands(std::span<void* const> pointers) const {
+        BothDirections<Of> operands;
+        dgates_x_.set(operands, &Of::dgates_x, pointers);
+        gates_.set(operands, &Of::gates, pointers);
+        out_.set(operands, &Of::out, pointers);
+        dweight_hh_.set(operands, &Of::dweight_hh, pointers);
+        dbias_ih_.set(operands, &Of::dbias_ih, pointers);
+        dbias_hh_.set(operands, &Of::dbias_hh, pointers);
+        return operands;
     }
+
+  private:
+    SlotsOfBoth dgates_x_, gates_, out_, dweight_hh_, dbias_ih_, dbias_hh_;
 };
 
 /// Why a row that leaves nothing for the backward does not take `op`, if it does not.

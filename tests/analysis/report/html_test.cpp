@@ -248,7 +248,7 @@ TEST(SectionTable, ARowIsShownByEveryRenderer) {
     const Result result = example_with_counters();
     const ExplainedResult explained(result);
     std::vector<SectionKind> kinds(section_kinds().begin(), section_kinds().end());
-    kinds.push_back({"everything", Of::point, In::both, answer_to_everything});
+    kinds.push_back({"everything", Of::point, StandsIn::both, answer_to_everything});
     const std::string told = result.points[0].model() + " takes 42";
     EXPECT_THAT(render_terminal(summary_of(explained, kinds), 100), testing::HasSubstr(told));
     const std::string markdown = render_markdown(report_of(explained, kinds));
