@@ -27,9 +27,11 @@ std::string values_of(const std::string& option) {
     if (option == "--machine" || option == "--what-if") return joined(machines(), " ", &MachineFile::id);
     if (option == "--op") return joined(op_kinds(), " ", [](const OpKind* kind) { return kind->name; });
     if (option == "--backend") return "auto cuda cpu";
-    for (const Axis& axis : axes())
-        if (option == fmt::format("--{}", axis.name))
-            return fmt::format("{}", fmt::join(axis.offered.empty() ? axis.words : axis.offered, " "));
+    for (const Axis& axis : axes()) {
+        if (option != fmt::format("--{}", axis.name) || axis.words.empty()) continue;
+        const std::string words = fmt::format("{}", fmt::join(axis.offered.empty() ? axis.words : axis.offered, " "));
+        return axis.sweeps ? words + " all" : words;
+    }
     return "";
 }
 

@@ -131,7 +131,8 @@ class BoundArguments {
     /// Calls `function` with `first` before the arguments.
     template <class Function, class... First>
     void call(const Function& function, const CallMemory& memory, const First&... first) const {
-        std::apply([&](const auto&... arguments) { function(first..., arguments.in(memory)...); }, arguments_);
+        std::apply([&](const auto&... arguments) { std::invoke(function, first..., arguments.in(memory)...); },
+                   arguments_);
     }
 
   private:

@@ -293,7 +293,7 @@ std::size_t CausalAttention::workspace_bytes() const {
            state_->threads.size() * state_->thread_bytes();
 }
 
-void CausalAttention::run(const void* qkv, float* lse, void* out, void* workspace) const {
+void CausalAttention::run(In<"qkv"> qkv, Out<"lse?"> lse, Out<"out"> out, void* workspace) const {
     with_element(state_->stored, [&]<class T>(T) {
         if constexpr (!std::is_same_v<T, double>)
             state_->run(static_cast<const T*>(qkv), lse, static_cast<T*>(out), static_cast<char*>(workspace));

@@ -395,7 +395,7 @@ std::size_t CausalAttentionGradient::workspace_bytes() const {
            state_->threads.size() * state_->thread_bytes();
 }
 
-void CausalAttentionGradient::run(const void* qkv, const void* out, const void* dout, const float* lse, void* dqkv,
+void CausalAttentionGradient::run(In<"qkv"> qkv, In<"out"> out, In<"dout"> dout, In<"lse"> lse, Out<"dqkv"> dqkv,
                                   void* workspace) const {
     with_element(state_->stored, [&]<class T>(T) {
         if constexpr (!std::is_same_v<T, double>)

@@ -124,7 +124,7 @@ std::size_t ConvolutionGradient::workspace_bytes() const {
     return s.scratchpad_bytes + s.first.bytes + s.second.bytes + s.result.bytes + s.dw_bytes + s.db_bytes;
 }
 
-void ConvolutionGradient::run_dgrad(const void* dy, const void* weight, void* dx, void* workspace) const {
+void ConvolutionGradient::run_dgrad(In<"dy"> dy, In<"weight"> weight, Out<"dx"> dx, void* workspace) const {
     const State& s = *state_;
     char* const scratchpad = static_cast<char*>(workspace);
     char* const own_dy = scratchpad + s.scratchpad_bytes;
@@ -132,12 +132,12 @@ void ConvolutionGradient::run_dgrad(const void* dy, const void* weight, void* dx
     char* const own_dx = own_weight + s.second.bytes;
     dy = State::ready(s.first, dy, own_dy, scratchpad);
     weight = State::ready(s.second, weight, own_weight, scratchpad);
-    void* const made = s.result.bytes > 0 ? own_dx : dx;
+    void* const made = s.result.bytes > 0 ? own_dx : dx.data();
     onednn::check(s.call.run({dy, weight, made, scratchpad}), "a convolution's dgrad");
     if (s.result.bytes > 0) onednn::check(s.result.call.run({made, dx, scratchpad}), "reordering dx");
 }
 
-void ConvolutionGradient::run_wgrad(const void* x, const void* dy, void* dw, void* db, void* workspace) const {
+void ConvolutionGradient::run_wgrad(In<"x"> x, In<"dy"> dy, Out<"dw"> dw, Out<"db?"> db, void* workspace) const {
     const State& s = *state_;
     char* const scratchpad = static_cast<char*>(workspace);
     char* const own_x = scratchpad + s.scratchpad_bytes;
@@ -147,9 +147,9 @@ void ConvolutionGradient::run_wgrad(const void* x, const void* dy, void* dw, voi
     char* const db_sums = dw_sums + s.dw_bytes;
     x = State::ready(s.first, x, own_x, scratchpad);
     dy = State::ready(s.second, dy, own_dy, scratchpad);
-    void* const plain_dw = s.dw_bytes > 0 ? dw_sums : dw;
+    void* const plain_dw = s.dw_bytes > 0 ? dw_sums : dw.data();
     void* const made_dw = s.result.bytes > 0 ? own_dw : plain_dw;
-    void* const made_db = s.db_bytes > 0 ? db_sums : db;
+    void* const made_db = s.db_bytes > 0 ? db_sums : db.data();
     const dnnl_status_t status =
         db != nullptr ? s.call.run({x, dy, made_dw, scratchpad, made_db}) : s.call.run({x, dy, made_dw, scratchpad});
     onednn::check(status, "a convolution's wgrad");

@@ -47,7 +47,7 @@ std::size_t Normalise::workspace_bytes() const {
     return state_->scratchpad_bytes + 2 * static_cast<std::size_t>(state_->width) * sizeof(float);
 }
 
-void Normalise::run(const void* x, const void* weight, const void* bias, void* out, void* workspace) const {
+void Normalise::run(In<"x"> x, In<"weight"> weight, In<"bias"> bias, Out<"out"> out, void* workspace) const {
     // oneDNN 3.2 takes scale and shift only in fp32.
     float* scale = reinterpret_cast<float*>(static_cast<char*>(workspace) + state_->scratchpad_bytes);
     float* shift = scale + state_->width;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cpu/native/recurrent.h"
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/attention.h"
 #include "models/ops/conv2d.h"
@@ -66,7 +67,7 @@ class Normalise {
     Normalise(const LayerNorm& norm, Precision precision);
     ~Normalise();
     std::size_t workspace_bytes() const;
-    void run(const void* x, const void* weight, const void* bias, void* out, void* workspace) const;
+    void run(In<"x"> x, In<"weight"> weight, In<"bias"> bias, Out<"out"> out, void* workspace) const;
     std::string implementation() const;
 
   private:
@@ -83,7 +84,7 @@ class CausalAttention {
     ~CausalAttention();
     std::size_t workspace_bytes() const;
     /// `lse` [batch * heads, seq] may be null.
-    void run(const void* qkv, float* lse, void* out, void* workspace) const;
+    void run(In<"qkv"> qkv, Out<"lse?"> lse, Out<"out"> out, void* workspace) const;
     std::string implementation() const;
 
   private:
@@ -99,7 +100,7 @@ class CausalAttentionGradient {
     CausalAttentionGradient(const Attention& attention, Precision precision);
     ~CausalAttentionGradient();
     std::size_t workspace_bytes() const;
-    void run(const void* qkv, const void* out, const void* dout, const float* lse, void* dqkv, void* workspace) const;
+    void run(In<"qkv"> qkv, In<"out"> out, In<"dout"> dout, In<"lse"> lse, Out<"dqkv"> dqkv, void* workspace) const;
     std::string implementation() const;  ///< one text per product
 
   private:
@@ -149,9 +150,9 @@ class ConvolutionGradient {
     ConvolutionGradient(const Conv2d& op, Direction direction, Precision precision);
     ~ConvolutionGradient();
     std::size_t workspace_bytes() const;
-    void run_dgrad(const void* dy, const void* weight, void* dx, void* workspace) const;
+    void run_dgrad(In<"dy"> dy, In<"weight"> weight, Out<"dx"> dx, void* workspace) const;
     /// db is null where the op has no bias.
-    void run_wgrad(const void* x, const void* dy, void* dw, void* db, void* workspace) const;
+    void run_wgrad(In<"x"> x, In<"dy"> dy, Out<"dw"> dw, Out<"db?"> db, void* workspace) const;
     std::string implementation() const;
 
   private:

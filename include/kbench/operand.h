@@ -29,7 +29,7 @@ template <Literal name, class T = void>
 class In {
   public:
     constexpr In(const T* data) : data_(data) {}
-    /// Of an operand that every such step has, where it may be missing.
+    /// From an operand that every such step has.
     template <Literal certain>
     requires(name.view().ends_with('?') &&
              name.view().substr(0, name.view().size() - 1) == certain.view()) constexpr In(In<certain, T> other)

@@ -45,12 +45,11 @@ class MatmulComputation final : public Computation {
     cpu::Matmul matmul_;
 };
 
-/// A cpu/onednn class with `implementation` and `workspace_bytes`, and how to call it: a function of it, operands and
-/// the workspace.
-template <class Primitive, class... Parameters>
+/// A cpu/onednn class with `implementation` and `workspace_bytes`, and the member function or function that runs it on
+/// operands and the workspace.
+template <class Primitive, class Run, class... Parameters>
 class PrimitiveComputation final : public Computation {
   public:
-    using Run = void (*)(const Primitive&, Parameters...);
     PrimitiveComputation(std::unique_ptr<Primitive> primitive, Run function, const Step& step, Precision precision)
         : primitive_(std::move(primitive)), run_(function), arguments_(step, precision) {}
     std::string implementation() const override { return primitive_->implementation(); }
@@ -66,9 +65,16 @@ class PrimitiveComputation final : public Computation {
 };
 
 template <class Primitive, class... Parameters>
+std::unique_ptr<Computation> wrap(std::unique_ptr<Primitive> primitive, void (Primitive::*run)(Parameters...) const,
+                                  const Step& step, Precision precision) {
+    return std::make_unique<PrimitiveComputation<Primitive, decltype(run), Parameters...>>(std::move(primitive), run,
+                                                                                           step, precision);
+}
+template <class Primitive, class... Parameters>
 std::unique_ptr<Computation> wrap(std::unique_ptr<Primitive> primitive, void (*run)(const Primitive&, Parameters...),
                                   const Step& step, Precision precision) {
-    return std::make_unique<PrimitiveComputation<Primitive, Parameters...>>(std::move(primitive), run, step, precision);
+    return std::make_unique<PrimitiveComputation<Primitive, decltype(run), Parameters...>>(std::move(primitive), run,
+                                                                                           step, precision);
 }
 
 /// Computes on operands as they are, none packed.
@@ -111,32 +117,16 @@ std::unique_ptr<Computation> matmul(const Gemm& op, const Step& step, Precision 
 }
 
 std::unique_ptr<Computation> layer_norm(const LayerNorm& op, const Step& step, Precision precision) {
-    using cpu::Normalise;
-    return wrap(
-        std::make_unique<Normalise>(op, precision),
-        +[](const Normalise& p, In<"x"> x, In<"weight"> weight, In<"bias"> bias, Out<"out"> out, void* workspace) {
-            p.run(x, weight, bias, out, workspace);
-        },
-        step, precision);
+    return wrap(std::make_unique<cpu::Normalise>(op, precision), &cpu::Normalise::run, step, precision);
 }
 
 std::unique_ptr<Computation> attention(const Attention& op, const Step& step, Precision precision) {
-    using cpu::CausalAttention;
-    return wrap(
-        std::make_unique<CausalAttention>(op, precision),
-        +[](const CausalAttention& p, In<"qkv"> qkv, Out<"lse?"> lse, Out<"out"> out, void* workspace) {
-            p.run(qkv, lse, out, workspace);
-        },
-        step, precision);
+    return wrap(std::make_unique<cpu::CausalAttention>(op, precision), &cpu::CausalAttention::run, step, precision);
 }
 
 std::unique_ptr<Computation> attention_gradient(const Attention& op, const Step& step, Precision precision) {
-    using cpu::CausalAttentionGradient;
-    return wrap(
-        std::make_unique<CausalAttentionGradient>(op, precision),
-        +[](const CausalAttentionGradient& p, In<"qkv"> qkv, In<"out"> out, In<"dout"> dout, In<"lse"> lse,
-            Out<"dqkv"> dqkv, void* workspace) { p.run(qkv, out, dout, lse, dqkv, workspace); },
-        step, precision);
+    return wrap(std::make_unique<cpu::CausalAttentionGradient>(op, precision), &cpu::CausalAttentionGradient::run, step,
+                precision);
 }
 
 using cpu::BatchedAttentionProduct;
@@ -205,18 +195,8 @@ std::unique_ptr<Computation> convolution_gradient(const Conv2d& op, const Step& 
     using cpu::ConvolutionGradient;
     auto gradient = std::make_unique<ConvolutionGradient>(op, step.direction, precision);
     if (step.direction == Direction::dgrad)
-        return wrap(
-            std::move(gradient),
-            +[](const ConvolutionGradient& p, In<"dy"> dy, In<"weight"> weight, Out<"dx"> dx, void* workspace) {
-                p.run_dgrad(dy, weight, dx, workspace);
-            },
-            step, precision);
-    return wrap(
-        std::move(gradient),
-        +[](const ConvolutionGradient& p, In<"x"> x, In<"dy"> dy, Out<"dw"> dw, Out<"db?"> db, void* workspace) {
-            p.run_wgrad(x, dy, dw, db, workspace);
-        },
-        step, precision);
+        return wrap(std::move(gradient), &ConvolutionGradient::run_dgrad, step, precision);
+    return wrap(std::move(gradient), &ConvolutionGradient::run_wgrad, step, precision);
 }
 
 /// A pass over a recurrent layer's steps, forward or backward. Each weight_hh is packed once where weights stay as they

@@ -9,7 +9,7 @@
 
 namespace kbench {
 
-/// Of: what one direction reads and writes.
+/// Both of them have what `Of` lists for one: what is read and written.
 template <class Of>
 struct BothDirections {
     Of forward{}, reverse{};

@@ -158,6 +158,7 @@ TEST_F(Cli, CompletionKnowsEveryCommandAndItsOptions) {
     EXPECT_EQ(completed("kbench mi"), "micro\n");
     EXPECT_EQ(completed("kbench --mod"), "--model\n");
     EXPECT_EQ(completed("kbench run --model gpt2-m"), "gpt2-medium\n");
+    EXPECT_EQ(completed("kbench run --precision a"), "all\n");
     EXPECT_EQ(completed("kbench table --fo"), "--fold --format\n");
     EXPECT_EQ(completed("kbench list met"), "metrics\n");
     EXPECT_EQ(completed("kbench run --out --mod"), "\n") << "a folder is the shell's to complete";
