@@ -89,10 +89,10 @@ std::unique_ptr<Computation> make_computation(std::string implementation, Run ru
         int roundings() const override { return roundings_; }
         double spared_flops() const override { return spared_flops_; }
         void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
-            if constexpr (std::invocable<const Run&, std::span<void* const>, void*, void*>)
-                run_(pointers, workspace, stream);
-            else
+            if constexpr (std::invocable<const Run&, OperandCursor, void*, void*>)
                 run_(OperandCursor(pointers), workspace, stream);
+            else
+                run_(pointers, workspace, stream);
         }
 
       private:

@@ -107,6 +107,8 @@ TEST_F(GpuVerdict, AThousandEmptyKernelsAreLaunchBound) {
     for (std::size_t k = 0; k < steps.size(); ++k) {
         const Verdict& verdict = explained().verdicts.steps[k];
         if (verdict.bound == Bound::launch) continue;
+        EXPECT_TRUE(verdict.bound == Bound::occupancy || verdict.bound == Bound::not_identifiable)
+            << account(explained(), k);
         const StepFacts& facts = explained().facts.steps[k];
         told += fmt::format("{}: {} by {}, {:.2f} us of {:.2f}, gap {:.2f}, start {:.2f}, recording {:.2f}\n",
                             verdict.subject, name(verdict.bound), verdict.rule, facts.device_us.value, facts.kernels_us,

@@ -60,6 +60,7 @@ namespace kbench {
     ROW(conditions, Of::point, StandsIn::folded)     \
     ROW(steps, Of::point, StandsIn::full)            \
     ROW(points, Of::result, StandsIn::summary)       \
+    ROW(sweep, Of::result, StandsIn::summary)        \
     ROW(series, Of::result, StandsIn::summary)       \
     ROW(warnings, Of::result, StandsIn::both)        \
     ROW(ceilings, Of::result, StandsIn::full)        \

@@ -1,7 +1,6 @@
 // What the points of a sweep say together, and curves over them along each axis on which they differ.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -10,7 +9,6 @@
 #include "analysis/result/point_name.h"
 #include "analysis/table/table_query.h"
 #include "models/base/format.h"
-#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
@@ -96,7 +94,8 @@ Section sweep_section(const SectionContext& context) {
     if (!is_told_as_sweep(context) || is_of_single_ops(context.result())) return section;
     std::vector<SectionContext> points;
     for (std::size_t i = 0; i < context.explained.points().size(); ++i)
-        if (context.explained.points()[i].end_to_end) points.push_back({context.explained, context.depth, i});
+        if (const Point& point = context.explained.points()[i]; point.status == PointStatus::done && point.end_to_end)
+            points.push_back({context.explained, context.depth, i});
     const std::vector<const Axis*> all = differing_axes(points);
     for (const std::string& sentence : sweep_answer(points, all)) section.add(Paragraph{sentence, Tone::lead});
     if (!context.is_full()) return section;

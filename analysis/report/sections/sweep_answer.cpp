@@ -29,7 +29,7 @@ struct Kind {
     std::vector<const Point*> points = {};
 };
 
-/// " (fp16, batch 1; fp16, batch 2)", or of more of them what they alone have in common: " (all fp16)".
+/// " (fp16, batch 1; fp16, batch 2)", or of more of them what they have in common: " (each fp16)".
 std::string who(const Kind& kind, const std::vector<const Axis*>& axes) {
     if (kind.points.size() <= named_points)
         return fmt::format(" ({})",
@@ -43,7 +43,7 @@ std::string who(const Kind& kind, const std::vector<const Axis*>& axes) {
         };
         if (std::ranges::all_of(kind.points, has_it)) common.push_back(said(*axis, *first));
     }
-    return common.empty() ? "" : fmt::format(" (all {})", joined(common, ", "));
+    return common.empty() ? "" : fmt::format(" (each {})", joined(common, ", "));
 }
 
 /// "NO at 16 of 18 points, YES at 2 (fp16, batch 1; fp16, batch 2)", most first.
@@ -65,18 +65,25 @@ std::string shouted(std::string_view word) {
     return text;
 }
 
-/// What a second does: tokens, or where not all points have them, sequences.
+/// What a second does: tokens, or where not all points have them, sequences or utterances.
 struct Rate {
     std::string unit;
     PointFigure of;
 };
 
+std::optional<double> tokens_per_s(const SectionContext& context) { return context.point().end_to_end->tokens_per_s; }
+
+std::optional<double> sequences_per_s(const SectionContext& context) {
+    const bool is_known = context.point().axes.find("batch") != nullptr && median_ms(context) > 0;
+    return is_known ? std::optional(1e3 * static_cast<double>(context.point().batch()) / median_ms(context))
+                    : std::nullopt;
+}
+
 Rate rate_of(const std::vector<SectionContext>& points) {
-    const auto tokens = [](const SectionContext& context) { return context.point().end_to_end->tokens_per_s; };
-    if (std::ranges::all_of(points, [&](const SectionContext& context) { return tokens(context).has_value(); }))
-        return {"tokens/s", tokens};
-    return {fmt::format("{}s/s", sequence_word(points.front().point())),
-            [](const SectionContext& context) { return context.point().end_to_end->sequences_per_s; }};
+    const bool has_tokens =
+        std::ranges::all_of(points, [](const SectionContext& context) { return tokens_per_s(context).has_value(); });
+    if (has_tokens) return {"tokens/s", tokens_per_s};
+    return {fmt::format("{}s/s", sequence_word(points.front().point())), sequences_per_s};
 }
 
 std::string range_text(double low, double high) {
@@ -84,34 +91,43 @@ std::string range_text(double low, double high) {
     return first == last ? first : first + " to " + last;
 }
 
-/// "fp16 is 4.3 to 10.8 times as fast as fp32": each word of an axis against one of them, by equal work.
+/// "fp16 is 4.3 to 10.8 times as fast as fp32": each word of an axis against one of them. Directions are other work, so
+/// "direction train takes 3 times as long as direction fwd".
 std::string of_words(const std::vector<SectionContext>& points, const std::vector<const Axis*>& axes,
                      const Axis& along) {
+    const bool is_other_work = along.name == "direction";
     std::vector<AxisValue> words;
     for (const SectionContext& context : points)
         if (const AxisValue* word = context.point().axes.find(along.name)) add_once(words, *word);
-    const std::vector<SweepCurve> curves = curves_along(
-        points, axes, along, [](const SectionContext& context) { return std::optional(median_ms(context)); });
-    // fp32, as checkpoints have it; else the word with the longest run.
+    const std::vector<SweepCurve> curves = curves_along(points, axes, along, [](const SectionContext& context) {
+        return median_ms(context) > 0 ? std::optional(median_ms(context)) : std::nullopt;
+    });
+    // fp32, as checkpoints have it; else the word with the longest run, of directions with the shortest.
     AxisValue reference = words.front();
-    double longest = 0;
+    double furthest = 0;
     for (const SweepCurve& curve : curves)
         for (const auto& [word, place] : curve.places)
-            if (place.median() > longest) longest = place.median(), reference = word;
+            if (const double ms = place.median(); is_other_work ? furthest == 0 || ms < furthest : ms > furthest)
+                furthest = ms, reference = word;
     if (const AxisValue fp32 = std::string(name(Precision::fp32)); along.name == "precision" && contains(words, fp32))
         reference = fp32;
     std::vector<std::string> parts;
     for (const AxisValue& word : words) {
         std::vector<double> ratios;
-        for (const SweepCurve& curve : curves)
-            if (curve.places.contains(word) && curve.places.contains(reference) && word != reference)
-                ratios.push_back(curve.places.at(reference).median() / curve.places.at(word).median());
+        for (const SweepCurve& curve : curves) {
+            if (!curve.places.contains(word) || !curve.places.contains(reference) || word == reference) continue;
+            const double times = curve.places.at(reference).median() / curve.places.at(word).median();
+            ratios.push_back(is_other_work ? 1 / times : times);
+        }
         if (ratios.empty()) continue;
         const auto [low, high] = std::ranges::minmax(ratios);
-        parts.push_back(fmt::format("{} {}{}", said(along, word), parts.empty() ? "is " : "", range_text(low, high)));
+        const char* verb = !parts.empty() ? "" : is_other_work ? "takes " : "is ";
+        parts.push_back(fmt::format("{} {}{}", said(along, word), verb, range_text(low, high)));
     }
     if (parts.empty()) return "";
-    return fmt::format("{} times as fast as {}.", joined(parts, ", "), said(along, reference));
+    const std::string sentence = fmt::format("{} times as {} as {}.", joined(parts, ", "),
+                                             is_other_work ? "long" : "fast", said(along, reference));
+    return along.is_bare() ? sentence : capital(sentence);  // names of precisions stay as they are
 }
 
 /// "Batch 4 has 1.1 to 2.7 times the tokens/s of batch 1": the ends of each curve.
@@ -137,41 +153,62 @@ std::string of_counts(const std::vector<SectionContext>& points, const std::vect
         range_text(low, high), rate.unit, is_one_pair ? said(along, firsts.front()) : std::string("the smallest")));
 }
 
+/// One of each point and its repeats: the one with the median time, so that the luckiest is not told of.
+std::vector<SectionContext> without_repeats(const std::vector<SectionContext>& points,
+                                            const std::vector<const Axis*>& axes) {
+    struct Repeated {
+        std::string place;
+        std::vector<const SectionContext*> points = {};
+    };
+    std::vector<Repeated> places;
+    for (const SectionContext& context : points)
+        entry(places, &Repeated::place, place_name(context.point(), axes)).points.push_back(&context);
+    std::vector<SectionContext> middle;
+    for (Repeated& repeated : places) {
+        std::ranges::stable_sort(repeated.points, {}, [](const SectionContext* one) { return median_ms(*one); });
+        middle.push_back(*repeated.points[(repeated.points.size() - 1) / 2]);
+    }
+    return middle;
+}
+
 }  // namespace
 
-std::vector<std::string> sweep_answer(const std::vector<SectionContext>& points, const std::vector<const Axis*>& axes) {
+std::vector<std::string> sweep_answer(const std::vector<SectionContext>& all, const std::vector<const Axis*>& axes) {
     std::vector<SectionContext> right;
-    for (const SectionContext& context : points)
-        if (!has_wrong_step(context.point().verification)) right.push_back(context);
-    if (right.size() < 2) return {};
+    for (const SectionContext& context : all)
+        if (!has_wrong_step(context.point().verification) && context.explanation().impossible.empty())
+            right.push_back(context);
+    const std::vector<SectionContext> points = without_repeats(right, axes);
+    if (points.size() < 2) return {};
     std::vector<Kind> answers, bounds;
-    for (const SectionContext& context : right) {
+    for (const SectionContext& context : points) {
         const Explanation& explanation = context.explanation();
         const Point* point = &context.point();
         entry(answers, &Kind::word, shouted(name(bandwidth_bound(explanation).answer))).points.push_back(point);
         entry(bounds, &Kind::word, std::string(name(explanation.verdicts.model.bound))).points.push_back(point);
     }
     std::vector<std::string> sentences{
-        fmt::format("Bandwidth-bound? {}.", counted(std::move(answers), axes, right.size())),
-        fmt::format("What binds it: {}.", counted(std::move(bounds), axes, right.size()))};
-    const Rate rate = rate_of(right);
+        fmt::format("Bandwidth-bound? {}.", counted(std::move(answers), axes, points.size())),
+        fmt::format("What binds it: {}.", counted(std::move(bounds), axes, points.size()))};
+    const Rate rate = rate_of(points);
     const auto rate_at = [&](const SectionContext& context) { return rate.of(context).value_or(0); };
-    const SectionContext &fastest = *std::ranges::max_element(right, {}, rate_at),
-                         &shortest = *std::ranges::min_element(right, {}, median_ms);
+    const SectionContext &fastest = *std::ranges::max_element(points, {}, rate_at),
+                         &shortest = *std::ranges::min_element(points, {}, median_ms);
+    std::string best;
     if (rate_at(fastest) > 0)
-        sentences.push_back(fmt::format("Most {}: {} at {}. Shortest run: {} at {}.", rate.unit,
-                                        significant(rate_at(fastest)), place_name(fastest.point(), axes),
-                                        format_ms(median_ms(shortest)), place_name(shortest.point(), axes)));
+        best = fmt::format("Most {}: {} at {}. ", rate.unit, significant(rate_at(fastest)),
+                           place_name(fastest.point(), axes));
+    sentences.push_back(fmt::format("{}Shortest run: {} at {}.", best, format_ms(median_ms(shortest)),
+                                    place_name(shortest.point(), axes)));
     for (const Axis* axis : axes) {
         std::string sentence =
             axis->kind == AxisKind::count ? of_counts(right, axes, *axis, rate) : of_words(right, axes, *axis);
         if (!sentence.empty()) sentences.push_back(std::move(sentence));
     }
-    if (right.size() < points.size())
-        sentences.push_back(fmt::format("{} of the points {}.", points.size() - right.size(),
-                                        points.size() - right.size() == 1
-                                            ? "is left out of this: its results are wrong"
-                                            : "are left out of this: their results are wrong"));
+    if (const std::size_t left_out = all.size() - right.size(); left_out > 0)
+        sentences.push_back(fmt::format("{} of the points {}.", left_out,
+                                        left_out == 1 ? "is left out of this: its results or figures are wrong"
+                                                      : "are left out of this: their results or figures are wrong"));
     return sentences;
 }
 

@@ -35,7 +35,7 @@ std::vector<SweepCurve> curves_along(const std::vector<SectionContext>& points, 
                                      const Axis& along, PointFigure figure);
 
 /// What the points say together, a sentence each: whether it is bandwidth, what binds them, the fastest, and what each
-/// axis does. Points whose results are wrong are left out.
+/// axis does. A point and its repeats are one. Points with wrong results or impossible figures are left out.
 std::vector<std::string> sweep_answer(const std::vector<SectionContext>& points, const std::vector<const Axis*>& axes);
 
 }  // namespace kbench

@@ -1,7 +1,10 @@
 // Operands of a recurrent layer, by name and direction.
 #pragma once
 
-#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "bench/plan/bind.h"
 #include "kbench/step.h"
@@ -9,7 +12,7 @@
 
 namespace kbench {
 
-/// Both of them have what `Of` lists for one: what is read and written.
+/// What a layer reads and writes; `Of` lists it for one direction.
 template <class Of>
 struct BothDirections {
     Of forward{}, reverse{};
@@ -42,16 +45,7 @@ struct SlotsOfBoth {
 class RecurrentSlots {
   public:
     RecurrentSlots(const Step& step, Precision precision)
-        : weight_hh_(step, precision, "weight_hh"),
-          gates_x_(step, precision, "gates_x?"),
-          bias_ih_(step, precision, "bias_ih?"),
-          bias_hh_(step, precision, "bias_hh?"),
-          gates_(step, precision, "gates?"),
-          cells_(step, precision, "cells?"),
-          out_(step, precision, "out?"),
-          dout_(step, precision, "dout?"),
-          dgates_x_(step, precision, "dgates_x?"),
-          lengths_(step, precision, "lengths") {}
+        : RecurrentSlots(step, precision, step.direction == Direction::bwd) {}
 
     bool is_weight(std::size_t index) const { return weight_hh_.forward.is(index) || weight_hh_.reverse.is(index); }
 
@@ -80,6 +74,19 @@ class RecurrentSlots {
     }
 
   private:
+    /// Gates, cells and a backward's `out` are there for some cells, and in training.
+    RecurrentSlots(const Step& step, Precision precision, bool is_backward)
+        : weight_hh_(step, precision, "weight_hh"),
+          gates_x_(step, precision, is_backward ? "gates_x?" : "gates_x"),
+          bias_ih_(step, precision, is_backward ? "bias_ih?" : "bias_ih"),
+          bias_hh_(step, precision, is_backward ? "bias_hh?" : "bias_hh"),
+          gates_(step, precision, "gates?"),
+          cells_(step, precision, "cells?"),
+          out_(step, precision, is_backward ? "out?" : "out"),
+          dout_(step, precision, is_backward ? "dout" : "dout?"),
+          dgates_x_(step, precision, is_backward ? "dgates_x" : "dgates_x?"),
+          lengths_(step, precision, "lengths") {}
+
     SlotsOfBoth weight_hh_, gates_x_, bias_ih_, bias_hh_, gates_, cells_, out_, dout_, dgates_x_;
     Slot lengths_;
 };

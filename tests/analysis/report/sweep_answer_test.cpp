@@ -38,34 +38,53 @@ std::vector<std::string> answer_of(std::vector<Point> points) {
 
 TEST(SweepAnswer, SaysWhatEachAxisDoes) {
     const std::vector<std::string> said =
-        answer_of({point(1, 128, "fp16", 2), point(1, 128, "fp32", 8), point(1, 128, "fp64", 16),
-                   point(4, 128, "fp16", 4), point(4, 128, "fp32", 24), point(4, 128, "fp64", 48)});
+        answer_of({point(1, 128, "fp16", 20), point(1, 128, "fp32", 80), point(1, 128, "fp64", 160),
+                   point(4, 128, "fp16", 40), point(4, 128, "fp32", 240), point(4, 128, "fp64", 480)});
     EXPECT_THAT(said, Contains("fp16 is 4.00 to 6.00, fp64 0.500 times as fast as fp32."));
     EXPECT_THAT(said, Contains("Batch 4 has 1.33 to 2.00 times the tokens/s of batch 1."));
-    EXPECT_THAT(said, Contains(HasSubstr("at batch 4, fp16. Shortest run: 2.00 ms at batch 1, fp16.")));
+    EXPECT_THAT(said, Contains(HasSubstr("at batch 4, fp16. Shortest run: 20.0 ms at batch 1, fp16.")));
     EXPECT_THAT(said, Each(Not(HasSubstr("seq ")))) << "it is the same in all";
 }
 
 TEST(SweepAnswer, TakesTheEndsOfEachCurveWhereTheyDiffer) {
     const std::vector<std::string> said = answer_of(
-        {point(1, 128, "fp16", 1), point(8, 128, "fp16", 2), point(1, 128, "fp32", 4), point(4, 128, "fp32", 8)});
+        {point(1, 128, "fp16", 10), point(8, 128, "fp16", 20), point(1, 128, "fp32", 40), point(4, 128, "fp32", 80)});
     EXPECT_THAT(said, Contains("The largest batch has 2.00 to 4.00 times the tokens/s of the smallest."));
 }
 
 TEST(SweepAnswer, RepeatsAreOnePoint) {
     const std::vector<std::string> said = answer_of(
-        {point(1, 128, "fp16", 1), point(1, 128, "fp16", 1), point(1, 128, "fp16", 3), point(4, 128, "fp16", 2)});
+        {point(1, 128, "fp16", 20), point(1, 128, "fp16", 22), point(1, 128, "fp16", 80), point(4, 128, "fp16", 44)});
     EXPECT_THAT(said, Contains("Batch 4 has 2.00 times the tokens/s of batch 1.")) << "by the median of three";
+    EXPECT_THAT(said, Contains(HasSubstr("Shortest run: 22.0 ms at batch 1."))) << "not the luckiest";
+    EXPECT_THAT(said.front(), HasSubstr("at all 2 points"));
+}
+
+TEST(SweepAnswer, HasARateWithoutTokens) {
+    std::vector<Point> points{point(1, 128, "fp16", 20), point(4, 128, "fp16", 40)};
+    for (Point& one : points) one.end_to_end->tokens_per_s = one.end_to_end->sequences_per_s = std::nullopt;
+    const std::vector<std::string> said = answer_of(points);
+    EXPECT_THAT(said, Contains("Batch 4 has 2.00 times the sequences/s of batch 1."));
+    EXPECT_THAT(said, Contains(HasSubstr("Most sequences/s: 100")));
+}
+
+TEST(SweepAnswer, CallsNoDirectionFaster) {
+    Point train = point(1, 128, "fp16", 60);
+    train.set("direction", std::string("train"));
+    const std::vector<std::string> said = answer_of({point(1, 128, "fp16", 20), train});
+    EXPECT_THAT(said, Contains("Direction train takes 3.00 times as long as direction fwd."));
 }
 
 TEST(SweepAnswer, RestsOnNoPointWhoseResultsAreWrong) {
     Point wrong = point(8, 128, "fp16", 0.1);
     ASSERT_FALSE(wrong.verification.steps.empty());
     wrong.verification.steps.front().error_over_bound = 2;
-    const std::vector<std::string> said = answer_of({point(1, 128, "fp16", 1), wrong, point(4, 128, "fp16", 2)});
+    const std::vector<std::string> said = answer_of({point(1, 128, "fp16", 10), wrong, point(4, 128, "fp16", 20)});
     EXPECT_THAT(said, Contains("Batch 4 has 2.00 times the tokens/s of batch 1."));
-    EXPECT_THAT(said, Contains("1 of the points is left out of this: its results are wrong."));
-    EXPECT_THAT(answer_of({point(1, 128, "fp16", 1), wrong}), testing::IsEmpty()) << "one point is no sweep";
+    EXPECT_THAT(said, Contains("1 of the points is left out of this: its results or figures are wrong."));
+    EXPECT_THAT(answer_of({point(1, 128, "fp16", 10), wrong}), testing::IsEmpty()) << "one point is no sweep";
+    wrong.verification.steps.front().error_over_bound = 0;  // but its time is still impossible
+    EXPECT_EQ(answer_of({point(1, 128, "fp16", 10), wrong, point(4, 128, "fp16", 20)}), said);
 }
 
 TEST(SweepAnswer, CountsTheAnswersAndSaysWhoHasTheRareOnes) {
@@ -77,18 +96,22 @@ TEST(SweepAnswer, CountsTheAnswersAndSaysWhoHasTheRareOnes) {
     };
     const std::vector<std::string> of_four = answer_of(points_at({0, 5, 7, 9}));
     EXPECT_EQ(of_four[0],
-              "Bandwidth-bound? NO at 3 of 4 points (all fp32), CANNOT TELL at 1 (batch 1, seq 128, fp16).");
+              "Bandwidth-bound? NO at 3 of 4 points (each fp32), CANNOT TELL at 1 (batch 1, seq 128, fp16).");
     EXPECT_EQ(of_four[1],
-              "What binds it: compute-bound at 3 of 4 points (all fp32), unknown at 1 (batch 1, seq 128, fp16).");
+              "What binds it: compute-bound at 3 of 4 points (each fp32), unknown at 1 (batch 1, seq 128, fp16).");
     EXPECT_EQ(answer_of(points_at({5, 7}))[0], "Bandwidth-bound? NO at all 2 points.");
 }
 
 TEST(SweepAnswer, BeginsTheReportAndEndsTheScreen) {
     Result result = example::profiled_result();
-    result.points = {point(1, 128, "fp16", 1), point(4, 128, "fp16", 2)};
+    result.points = {point(1, 128, "fp16", 10), point(4, 128, "fp16", 20)};
     const std::string report = write_markdown(result);
+    ASSERT_NE(report.find("## All points"), report.npos);
     EXPECT_LT(report.find("Batch 4 has 2.00 times"), report.find("## All points"));
-    EXPECT_THAT(write_screen(result, 100), HasSubstr("Batch 4 has 2.00 times the tokens/s of batch 1.\n"));
+    const std::string screen = write_screen(result, 100);
+    ASSERT_NE(screen.find("median ms"), screen.npos);
+    EXPECT_GT(screen.find("Batch 4 has 2.00 times the tokens/s of batch 1.\n"), screen.find("median ms"));
+    EXPECT_THAT(screen, HasSubstr("Batch 4 has 2.00 times"));
 }
 
 }  // namespace
