@@ -25,7 +25,7 @@ double median_of(std::span<const AbPair> pairs, double AbPair::*side) {
 std::vector<const Point*> done_points(const NamedResult& run) {
     std::vector<const Point*> done;
     for (const Point& point : run.result.points)
-        if (point.status == PointStatus::done && point.end_to_end) done.push_back(&point);
+        if (is_measured(point)) done.push_back(&point);
     return done;
 }
 

@@ -162,6 +162,12 @@ std::string next_experiment(const Explanation& explanation) {
     return joined(next, ", ");
 }
 
+std::string shouted(BandwidthAnswer answer) {
+    std::string text{name(answer)};
+    std::ranges::transform(text, text.begin(), [](char c) { return 'a' <= c && c <= 'z' ? c - 'a' + 'A' : c; });
+    return text;
+}
+
 BandwidthBound bandwidth_bound(const Explanation& explanation) {
     BandwidthBound found;
     if (!explanation.concludes()) {

@@ -12,6 +12,9 @@
 
 namespace kbench {
 
+/// "NO", "CANNOT TELL", "YES": where it answers a question.
+std::string shouted(BandwidthAnswer answer);
+
 struct BandwidthBound {
     BandwidthAnswer answer = BandwidthAnswer::cannot_tell;
     std::string why;  ///< the figure that says so, without a full stop

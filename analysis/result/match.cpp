@@ -14,9 +14,10 @@
 #include "models/base/lists.h"
 
 namespace kbench {
-namespace {
 
 bool is_measured(const Point& point) { return point.status == PointStatus::done && point.end_to_end.has_value(); }
+
+namespace {
 
 /// What tells compared points apart, in the order of a title: first what every title has.
 std::vector<const Axis*> title_axes() {

@@ -20,6 +20,9 @@ struct NamedResult {
 /// of them has tells them apart where the other's value is not the usual one.
 const Axis* first_difference(const Point& a, const Point& b);
 
+/// Whether it is done and has times.
+bool is_measured(const Point& point);
+
 /// Without a first_difference, and of the same repeat.
 bool is_match(const Point& a, const Point& b);
 

@@ -103,22 +103,19 @@ TEST_F(GpuVerdict, AThousandEmptyKernelsAreLaunchBound) {
     for (int k = 0; k < 1000; ++k)
         steps.push_back({fmt::format("empty.{}", k), 0, 0, [] { cuda::probe::empty(stream()); }});
     MEASURE_OR_SKIP(steps, 8);  // in 2 s too few of its samples were independent once, behind other tests
-    // Up to 22 were "occupancy-limited" on one H200, whose records of these were half as long again as those of others.
-    std::vector<std::size_t> others;
+    std::size_t others = 0;
     std::string told;
     for (std::size_t k = 0; k < steps.size(); ++k) {
         const Verdict& verdict = explained().verdicts.steps[k];
         if (verdict.bound == Bound::launch) continue;
-        EXPECT_TRUE(verdict.bound == Bound::occupancy || verdict.bound == Bound::not_identifiable)
-            << account(explained(), k);
         const StepFacts& facts = explained().facts.steps[k];
         told += fmt::format("{}: {} by {}, {:.2f} us of {:.2f}, gap {:.2f}, start {:.2f}, recording {:.2f}\n",
                             verdict.subject, name(verdict.bound), verdict.rule, facts.device_us.value, facts.kernels_us,
                             facts.gap_before_us, facts.start_and_end_us, facts.recording_us);
-        others.push_back(k);
+        ++others;
     }
-    EXPECT_LE(others.size(), 30) << told << account(explained(), others.empty() ? 500 : others.front());
-    EXPECT_EQ(name(explained().verdicts.model.bound), name(Bound::launch)) << account(explained(), 500);
+    EXPECT_LE(others, 10) << told << account(explained(), 500);
+    expect(Bound::launch, 500);
 }
 
 TEST_F(GpuVerdict, OneWavePlusOneBlockIsOccupancyLimited) {

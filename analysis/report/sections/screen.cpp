@@ -151,10 +151,8 @@ Facts figures_of(const SectionContext& context) {
 /// Whether it is bandwidth, what it is, and what to measure where that cannot be told.
 Facts answer_facts(const Explanation& explanation) {
     const BandwidthBound memory = bandwidth_bound(explanation);
-    std::string answer{name(memory.answer)};
-    std::ranges::transform(answer, answer.begin(), [](char c) { return 'a' <= c && c <= 'z' ? c - 'a' + 'A' : c; });
     Facts facts;
-    facts.facts.push_back({"Bandwidth-bound?", fmt::format("{}: {}", answer, memory.why), ""});
+    facts.facts.push_back({"Bandwidth-bound?", fmt::format("{}: {}", shouted(memory.answer), memory.why), ""});
     if (const std::string binding = binding_text(explanation); !binding.empty())
         facts.facts.push_back({"What binds it", binding, ""});
     const bool is_decided = explanation.verdicts.model.bound != Bound::not_identifiable;

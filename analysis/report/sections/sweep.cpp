@@ -6,6 +6,7 @@
 
 #include "analysis/explain/point_roofs.h"
 #include "analysis/report/sections/sweep_curves.h"
+#include "analysis/result/match.h"
 #include "analysis/result/point_name.h"
 #include "analysis/table/table_query.h"
 #include "models/base/format.h"
@@ -94,8 +95,7 @@ Section sweep_section(const SectionContext& context) {
     if (!is_told_as_sweep(context) || is_of_single_ops(context.result())) return section;
     std::vector<SectionContext> points;
     for (std::size_t i = 0; i < context.explained.points().size(); ++i)
-        if (const Point& point = context.explained.points()[i]; point.status == PointStatus::done && point.end_to_end)
-            points.push_back({context.explained, context.depth, i});
+        if (is_measured(context.explained.points()[i])) points.push_back({context.explained, context.depth, i});
     const std::vector<const Axis*> all = differing_axes(points);
     for (const std::string& sentence : sweep_answer(points, all)) section.add(Paragraph{sentence, Tone::lead});
     if (!context.is_full()) return section;

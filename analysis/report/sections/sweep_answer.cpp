@@ -59,12 +59,6 @@ std::string counted(std::vector<Kind> kinds, const std::vector<const Axis*>& axe
     return text;
 }
 
-std::string shouted(std::string_view word) {
-    std::string text;
-    for (const char c : word) text += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    return text;
-}
-
 /// What a second does: tokens, or where not all points have them, sequences or utterances.
 struct Rate {
     std::string unit;
@@ -184,7 +178,7 @@ std::vector<std::string> sweep_answer(const std::vector<SectionContext>& all, co
     for (const SectionContext& context : points) {
         const Explanation& explanation = context.explanation();
         const Point* point = &context.point();
-        entry(answers, &Kind::word, shouted(name(bandwidth_bound(explanation).answer))).points.push_back(point);
+        entry(answers, &Kind::word, shouted(bandwidth_bound(explanation).answer)).points.push_back(point);
         entry(bounds, &Kind::word, std::string(name(explanation.verdicts.model.bound))).points.push_back(point);
     }
     std::vector<std::string> sentences{

@@ -4,16 +4,12 @@
 #include <functional>
 #include <utility>
 
+#include "kbench/statistics.h"
 #include "models/base/lists.h"
 
 namespace kbench {
 
-double SweepPlace::median() const {
-    std::vector<double> sorted = values;
-    std::ranges::sort(sorted);
-    const std::size_t middle = sorted.size() / 2;
-    return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
+double SweepPlace::median() const { return summarise(values).median; }
 
 double median_ms(const SectionContext& context) { return context.point().end_to_end->latency.summary_ms.median; }
 
