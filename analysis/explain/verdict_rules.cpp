@@ -64,12 +64,14 @@ Known known_chain(const VerdictFacts& f) {
 }
 
 constexpr std::array rules{
-    Rule{{"gap", Bound::launch,
-          "gaps, and starting and ending kernels, take {threshold} or more of the step and the gap before it", 0.50},
-         [](const VerdictFacts& f) { return f.gap_share; },
-         always,
-         [](const VerdictFacts& f) { return f.launched ? Known::exactly : Known::no; },
-         "gaps shorter than the kernels: fewer, longer kernels, or work launched ahead"},
+    Rule{
+        {"gap", Bound::launch,
+         "gaps, and starting and ending kernels, take {threshold} or more of the step and the gap before it, without what recording adds",
+         0.50},
+        [](const VerdictFacts& f) { return f.gap_share; },
+        always,
+        [](const VerdictFacts& f) { return f.launched ? Known::exactly : Known::no; },
+        "gaps shorter than the kernels: fewer, longer kernels, or work launched ahead"},
     Rule{{"empty-kernel", Bound::launch, "as many empty kernels would take {threshold} or more of the step's time",
           0.60},
          [](const VerdictFacts& f) { return f.empty_share; },
@@ -222,6 +224,12 @@ bool has_one_block_an_sm(const StepResult& step) {
     return all_us > 0 && persistent_us > (1 - loss_share) * all_us;
 }
 
+/// What is left of a step's recorded time where its records add to it; all of it where they would add more than that.
+double without_records(const StepFacts& step, double recorded_us) {
+    const double us = recorded_us - std::max(0.0, step.recording_us);
+    return us > 0 ? us : recorded_us;
+}
+
 double above_roofs_share(const VerdictFacts& f, double roofs_share) {
     return std::max(0.0, 1 - roofs_share - f.empty_share);
 }
@@ -234,8 +242,10 @@ VerdictFacts facts_of(const StepGrounds& grounds) {
     f.time_us = facts.time_us;
     if (facts.time_us <= 0) return f;
     const auto share = [&](double us) { return us / facts.time_us; };
+    // What records add is a part of kernel and gap together, and no part of what starting a kernel takes. Of an empty
+    // kernel it is a third of both.
     const double gaps_us = facts.gaps_us() + cycles.starts_us;
-    if (gaps_us > 0) f.gap_share = gaps_us / (facts.kernels_us + facts.gaps_us());
+    if (gaps_us > 0) f.gap_share = std::min(1.0, gaps_us / without_records(facts, facts.kernels_us + facts.gaps_us()));
     f.launched = !facts.step->kernels.empty();
     f.empty_known = facts.empty_kernels_us.has_value();
     f.empty_share = share(facts.empty_kernels_us.value_or(0));
@@ -284,8 +294,7 @@ std::vector<VerdictFacts> facts_within_errors(const StepGrounds& step, const Ver
     const double time_us = step.facts.time_us;
     if (time_us <= 0) return variants;
     Interval compute, memory;
-    const double least_us = time_us - std::max(0.0, step.facts.recording_us);
-    const double shortest_us = least_us > 0 ? least_us : time_us;
+    const double shortest_us = without_records(step.facts, time_us);
     for (const auto* list : {&step.roof_times.work, &step.roof_times.units})
         for (const RoofTime& roof_time : *list) {
             if (step.taken.exclude(roof_time)) continue;

@@ -23,7 +23,7 @@ namespace kbench {
 /// What the rules look at: shares of the step's own time, as it was run.
 struct VerdictFacts {
     double time_us = 0;
-    double gap_share = 0;      ///< gaps, starting and ending kernels, over gap and step
+    double gap_share = 0;      ///< gaps, starting and ending kernels, over gap and step, without what records add
     double empty_share = 0;    ///< as many empty kernels' time over the step's
     double compute_share = 0;  ///< the longest roof time of a unit, at the run's clock, with executed extra work
     double memory_share = 0;   ///< the longest roof time of a memory level or of shared memory

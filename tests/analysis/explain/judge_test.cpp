@@ -553,6 +553,28 @@ TEST(WithinErrors, OfTheTimeComeFromRecording) {
 }
 
 /// Which of two levels has the longest roof time is said only where it can be told.
+/// An empty kernel takes 1 us from start to start on the known machine, of which the gap before it is a quarter; its
+/// records add 0.55 us, or nothing.
+Verdict short_kernel(double us, bool recording_adds) {
+    Result result = known::result_of({{.us = us, .gap_us = 0.25, .active = 0.2, .issue = 0.01}});
+    Point& point = result.points[0];
+    point.activity.unprofiled_ms = point.end_to_end->latency.summary_ms.median;
+    const double profiled_us = recording_adds ? 1.55 : 1.0;
+    point.activity.inflation = {{.kernel_us = 1.0, .recorded_us = us, .profiled_us = profiled_us}};
+    return judged(result).steps.at(0);
+}
+
+/// A record of 1.9 us, 0.55 of them its own, is of a kernel that starting takes 62 % of, and idle SMs do not.
+TEST(Judge, SetsStartingAKernelAgainstItsTimeWithoutRecords) {
+    const Verdict verdict = short_kernel(1.9, true);
+    EXPECT_EQ(verdict.bound, launch);
+    EXPECT_EQ(verdict.rule, "gap");
+    EXPECT_NEAR(verdict.margin, 1 / (1.9 + 0.25 - 0.55) / 0.5 - 1, 1e-9);
+    // Without records that add, starting is 47 % of it; and a kernel twice as long is no empty one.
+    EXPECT_EQ(short_kernel(1.9, false).rule, "idle-sms");
+    EXPECT_EQ(short_kernel(3.8, true).rule, "idle-sms");
+}
+
 TEST(WithinErrors, TwoLevelsThatTieAreBothNamed) {
     EXPECT_EQ(judged(known::result_of({{.dram = 0.7, .l2 = 0.69}})).steps[0].level, "DRAM or L2");
     EXPECT_EQ(judged(known::result_of({{.dram = 0.69, .l2 = 0.7}})).steps[0].level, "L2 or DRAM");
