@@ -29,8 +29,8 @@ int ceilings_command(const std::vector<std::string>& arguments, const std::strin
     std::vector<std::string> warnings = device.info().warnings;
     Progress progress(request.quiet);
     progress.show(fmt::format("ceilings of the {}", name(device.kind())));
-    const CeilingRun run = obtain_ceilings(ceiling_source(device, profiler->machine_state()), environment,
-                                           request.ceilings, ceiling_file(cache_directory()), warnings);
+    const CeilingRun run = obtain_ceilings(ceiling_source(device, *profiler), environment, request.ceilings,
+                                           ceiling_file(cache_directory()), warnings);
     progress.clear();
     for (const std::string& warning : warnings) say("kbench: {}\n", warning);
     if (!run.unavailable.empty()) throw MeasurementError("no ceilings: " + run.unavailable);

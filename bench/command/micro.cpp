@@ -70,7 +70,7 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
         for (std::string& note : suite_notes(request.suite, cases)) result.warnings.push_back(std::move(note));
     const OutputDirectory out = prepare_directory(request.out, "micro");
     request.out = out.path;
-    const CeilingSource ceilings = ceiling_source(device, profiler->machine_state());
+    const CeilingSource ceilings = ceiling_source(device, *profiler);
     result.ceilings =
         obtain_ceilings(ceilings, result.environment, request.ceilings, ceiling_file(cache), result.warnings);
     const StopSignals signals;

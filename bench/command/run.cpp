@@ -159,7 +159,7 @@ int measure_and_report(RunRequest& request, const std::string& command_line, con
     result.environment.run_to_run =
         remembered_noise(noise_file(request.run.cache_directory), result.environment, result.warnings);
     add_run_warnings(result, device, remark, request.run.verify);
-    const CeilingSource ceilings = ceiling_source(device, profiler->machine_state());
+    const CeilingSource ceilings = ceiling_source(device, *profiler);
     Progress progress(request.quiet);
     FinishedPoints finished = finished_points(request, device, store, result);
     if (!finished.empty()) {

@@ -24,6 +24,7 @@ class CpuProfiler final : public Profiler {
   public:
     explicit CpuProfiler(Device& device) : device_(device) {}
 
+    void detach() override {}
     void watch(std::vector<WorkRange> ranges) override { ranges_ = std::move(ranges); }
     RangeKernels record_kernels(DeviceGraph&, int, double) override {
         throw DeviceError("steps on a CPU launch no kernels");

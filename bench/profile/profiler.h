@@ -66,6 +66,9 @@ class Profiler {
   public:
     virtual ~Profiler() = default;
 
+    /// Leaves the device as if nothing had been recorded or counted in this process, which could make what is timed
+    /// next longer. Nothing may be recorded meanwhile.
+    virtual void detach() = 0;
     /// From now on `ranges` are what is recorded and counted, and always the kernels that they launch now. Each must
     /// have run once before.
     virtual void watch(std::vector<WorkRange> ranges) = 0;

@@ -31,6 +31,7 @@ class QuietHost final : public MachineState {
 
 class QuietProfiler final : public Profiler {
   public:
+    void detach() override {}
     void watch(std::vector<WorkRange> ranges) override { profiler_->watch(std::move(ranges)); }
     RangeKernels record_kernels(DeviceGraph& all, int runs, double warm_up_s) override {
         return profiler_->record_kernels(all, runs, warm_up_s);

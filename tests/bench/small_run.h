@@ -91,7 +91,9 @@ class OtherProfiler final : public Profiler {
     std::function<RangeCounters(std::size_t ranges)> count_ranges;
     std::function<void()> before_watch;  ///< at the end of each preparation; may throw
     MachineState* state = nullptr;       ///< instead of the CPU's
+    int detached = 0;                    ///< how often
 
+    void detach() override { ++detached; }
     void watch(std::vector<WorkRange> ranges) override {
         if (before_watch) before_watch();
         ranges_ = ranges.size();

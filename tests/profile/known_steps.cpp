@@ -129,6 +129,7 @@ KnownResult KnownSteps::measure(const std::vector<KnownStep>& steps, const Known
     };
     enqueue_all();  // loads the kernels
     device_.synchronize();
+    profiler_->detach();
     profiler_->watch(ranges);
     const std::unique_ptr<DeviceGraph> forward = device_.capture(enqueue_all);
     const std::unique_ptr<RoofWatch> roofs =
@@ -242,6 +243,7 @@ void KnownSteps::profile_on_cpu(Point& point, const std::vector<WorkRange>& rang
 }
 
 CeilingRun measured_roofs(Device& device, double seconds) {
+    make_profiler(device)->detach();
     CeilingRun roofs;
     roofs.device = device.is_gpu() ? device.info().gpu.value().name : "cpu";
     roofs.ceilings = measure_ceilings(device, seconds);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "bench/plan/plan.h"
 #include "kbench/error.h"
 #include "kbench/statistics.h"
+#include "kernels/probe/latency.h"
 #include "models/cost.h"
 #include "models/gpt2.h"
 #include "models/ops/list.h"
@@ -267,6 +269,40 @@ TEST_F(Profile, ANameThatNoChipHasIsRefusedBeforehand) {
         GTEST_SKIP() << "CUPTI does not tell this machine's chip";
     } catch (const UsageError& error) {
         EXPECT_THAT(error.what(), HasSubstr("dram__bytes_read"));
+    }
+}
+
+TEST_F(Profile, NothingThatWasRecordedOrCountedSlowsDownWhatIsTimedNext) {
+    const auto stream = static_cast<cudaStream_t>(device_->stream());
+    cuda::probe::empty(stream);
+    const std::unique_ptr<DeviceGraph> graph = device_->capture([&] {
+        for (int k = 0; k < 1000; ++k) cuda::probe::empty(stream);
+    });
+    const auto us = [&] {
+        std::vector<double> us_of;
+        for (int i = 0; i < 100; ++i) us_of.push_back(1e3 * last_launch_ms(*device_, *graph, 3));
+        return summarise(us_of).median;
+    };
+    profiler_->detach();
+    const double before_us = us();
+    for (int i = 0; i < 3; ++i) {
+        profiler_->watch({{.group = "", .name = "empty", .enqueue = [&] { cuda::probe::empty(stream); }}});
+        const std::unique_ptr<DeviceGraph> one = device_->capture([&] { cuda::probe::empty(stream); });
+        profiler_->record_kernels(*one, 3, 0.05);
+        try {
+            profiler_->count({.sets = {"core"}, .metrics = {}, .required = true});
+        } catch (const DeviceError& error) {
+            fmt::print("nothing is counted here: {}\n", error.what());
+        }
+        const double attached_us = us();
+        const auto start = std::chrono::steady_clock::now();
+        profiler_->detach();
+        const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+        const double after_us = us();
+        fmt::print(
+            "a thousand empty kernels: {:.1f} us, {:.1f} after counting, {:.1f} detached, which took {:.1f} ms\n",
+            before_us, attached_us, after_us, took.count());
+        EXPECT_NEAR(after_us, before_us, 0.005 * before_us);
     }
 }
 

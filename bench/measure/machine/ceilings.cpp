@@ -184,9 +184,13 @@ std::vector<Ceiling> measure_ceilings(Device& device, double seconds) {
     return cpu::measure_ceilings(seconds, device.free_bytes());
 }
 
-CeilingSource ceiling_source(Device& device, MachineState& state) {
-    return {std::string(name(device.kind())), device.is_gpu() ? cuda_probe_version : cpu::probe_version,
-            [&device](double seconds) { return measure_ceilings(device, seconds); }, &state};
+CeilingSource ceiling_source(Device& device, Profiler& profiler) {
+    const auto measure = [&device, &profiler](double seconds) {
+        profiler.detach();
+        return measure_ceilings(device, seconds);
+    };
+    return {std::string(name(device.kind())), device.is_gpu() ? cuda_probe_version : cpu::probe_version, measure,
+            &profiler.machine_state()};
 }
 
 std::string ceiling_key(const CeilingSource& source, const Environment& environment) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/device/device.h"
-#include "bench/profile/machine_state.h"
+#include "bench/profile/profiler.h"
 #include "kbench/result.h"
 
 namespace kbench {
@@ -35,7 +35,8 @@ struct CeilingSource {
     std::function<std::vector<Ceiling>(double seconds)> measure;
     MachineState* state = nullptr;  ///< seen throttling is not remembered; null where it cannot be seen
 };
-CeilingSource ceiling_source(Device& device, MachineState& state);
+/// `profiler` is of `device`; both must outlive what is given.
+CeilingSource ceiling_source(Device& device, Profiler& profiler);
 
 /// What remembered ceilings are valid for: the device, its driver and clocks, and the loops that measured them.
 std::string ceiling_key(const CeilingSource& source, const Environment& environment);

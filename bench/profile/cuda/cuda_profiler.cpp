@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "bench/profile/cuda/activity.h"
+#include "bench/profile/cuda/cupti_check.h"
 #include "bench/profile/cuda/range_profiler.h"
 #include "bench/profile/cuda/record_kernels.h"
 #include "bench/profile/cuda/stall_sampler.h"
@@ -37,6 +38,8 @@ Quantity attempt(Probe probe) {
 class CudaProfiler final : public Profiler {
   public:
     explicit CudaProfiler(Device& device) : device_(device), state_(device.info().gpu.value().uuid) {}
+
+    void detach() override { detach_cupti(); }
 
     void watch(std::vector<WorkRange> ranges) override {
         ranges_ = std::move(ranges);

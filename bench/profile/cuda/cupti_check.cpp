@@ -4,6 +4,7 @@
 #include <cupti.h>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <string>
 
 #include "kbench/error.h"
@@ -13,6 +14,10 @@ namespace {
 
 // CUPTI 12.6 has no names for these, which a newer one beside an older header may return.
 enum : int { mig_not_supported = 43, sli_not_supported = 44, wsl_not_supported = 45 };
+
+/// CUPTI was called since the last detach_cupti(): a machine without it has nothing to end.
+std::atomic<bool> is_attached = false;
+std::atomic<bool> is_detached = false;  ///< and nobody has made it ready again
 
 }  // namespace
 
@@ -40,6 +45,7 @@ std::string_view profiling_obstacle(CUptiResult status) {
 }
 
 void check(CUptiResult status, const char* call, const char* file, int line) {
+    is_attached = true;
     if (status == CUPTI_SUCCESS) return;
     if (const std::string_view obstacle = profiling_obstacle(status); !obstacle.empty())
         throw DeviceError(std::string(obstacle));
@@ -51,5 +57,13 @@ void check(CUptiResult status, const char* call, const char* file, int line) {
                                   name != nullptr ? name : fmt::to_string(static_cast<int>(status)),
                                   message != nullptr ? message : "CUPTI says no more"));
 }
+
+void detach_cupti() {
+    if (!is_attached.exchange(false)) return;
+    cuptiFinalize();  // where it refuses, all is timed as before
+    is_detached = true;
+}
+
+bool take_detached() { return is_detached.exchange(false); }
 
 }  // namespace kbench::cuda

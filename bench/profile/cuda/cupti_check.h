@@ -15,6 +15,13 @@ std::string_view profiling_obstacle(CUptiResult status);
 /// Unless `status` is CUPTI_SUCCESS throws DeviceError: the obstacle, or `call`, `file`:`line` and CUPTI's text.
 void check(CUptiResult status, const char* call, const char* file, int line);
 
+/// Ends whatever CUPTI does in this process. Nothing may record, count or sample meanwhile. With CUPTI there, a graph
+/// of empty kernels takes up to 1.4 times as long: docs/method.md, "End to end".
+void detach_cupti();
+/// Whether detach_cupti() was called, and this not since. Only the activity API begins anew by itself then; the
+/// profiler's calls say that CUPTI is not initialised.
+bool take_detached();
+
 }  // namespace kbench::cuda
 
 #define KBENCH_CUPTI(call) ::kbench::cuda::check((call), #call, __FILE__, __LINE__)

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "bench/profile/cuda/activity.h"
 #include "kbench/error.h"
 #include "models/base/nearest.h"
 
@@ -42,6 +43,7 @@ std::vector<std::string> supported_chips() {
 
 std::string chip_of_device(int device) {
     load_what_cupti_opens_by_name();
+    if (take_detached()) const ActivityRecorder begins_anew;
     CUpti_Profiler_Initialize_Params initialize{};
     initialize.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
     KBENCH_CUPTI(cuptiProfilerInitialize(&initialize));

@@ -297,6 +297,20 @@ TEST(Theft, ASmallShareThatSlowsMoreThanALargeOneDecidesNothing) {
     EXPECT_EQ(theft_of(point).by_op[0].dram.finding, cannot_tell);
 }
 
+/// As FMA beside a thief of L2 on an H200: 0.2 % more with a tenth taken than with three, each to 0.05 %.
+TEST(Theft, WhatStaysWhateverIsTakenIsNotBound) {
+    const auto finding = [](double more_at_a_tenth) {
+        Point point = robbed({{"op", of_sms}}, {.spread = 0.0005, .shares = {0.1, 0.3}});
+        for (ThiefRun& run : point.theft->runs)
+            if (run.takes == "dram" && run.share == 0.1)
+                for (double* us : {&run.step_us[0], &run.step_low_us[0], &run.step_high_us[0]}) *us *= more_at_a_tenth;
+        return theft_of(point).by_op[0].dram.finding;
+    };
+    EXPECT_EQ(finding(1.002), does_not);
+    EXPECT_EQ(finding(1.07), does_not) << "would be an elasticity under 0.2 if the largest share did it";
+    EXPECT_EQ(finding(1.08), cannot_tell);
+}
+
 /// Beside a copy a thief gets 22 % of DRAM where it is asked for 30 %, and 20 % where it is asked for 20 %.
 TEST(Theft, OfSharesThatAreNearlyTheSameTheSmallerMaySlowMore) {
     const auto finding = [](double smaller) {

@@ -211,6 +211,23 @@ TEST(RunCounters, AStepInAnotherPrecisionThanAskedIsAWarning) {
     EXPECT_THAT(warnings[0], HasSubstr("asked for fp32, but tensor cores were active (tf32: 4.00 MFLOP)"));
 }
 
+TEST(RunCounters, EveryPointIsTimedWithNothingAttached) {
+    const TemporaryDirectory directory;
+    OtherProfiler profiler;
+    int points = 0;
+    profiler.before_watch = [&] {
+        ++points;
+        EXPECT_GE(std::exchange(profiler.detached, 0), 1) << "point " << points;
+    };
+    RunOptions options = small_run(directory / "");
+    options.values["batch"] = {1, 2};
+    Result result;
+    Progress progress;
+    run_points(options, cpu(), profiler, result, progress);
+    EXPECT_EQ(result.points.size(), 2u);
+    EXPECT_EQ(points, 2);
+}
+
 TEST(LargestBatch, IsTheLastThatFits) {
     const auto bytes = [](std::int64_t batch) { return 1000 + 10 * batch; };
     EXPECT_EQ(largest_batch(bytes, 1009), 0);
