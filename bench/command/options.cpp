@@ -291,12 +291,6 @@ void refuse_lost_dumps(const RunRequest& request) {
     }
 }
 
-/// What is measured beside the timing run to find causes takes longer than that run.
-void leave_out_experiments(PointOptions& options) {
-    options.marginal_s = options.graph_clock_s = 0;
-    options.sm_scaling_s = options.size_scaling_s = options.theft_s = 0;
-}
-
 }  // namespace
 
 void resolve(RunRequest& request) {
@@ -325,7 +319,7 @@ void resolve(RunRequest& request) {
         request.run.counters.sets.clear();
         request.ceilings.policy = CeilingPolicy::none;
         request.run.step_runs = request.run.activity_runs = 0;
-        leave_out_experiments(request.run);
+        request.run.leave_out_experiments();
     }
     if (request.quick) {
         request.ceilings.seconds = 2;
@@ -336,7 +330,7 @@ void resolve(RunRequest& request) {
         if (!request.time_budget_given) request.run.sampler.time_budget_s = 1;
         request.run.step_runs = std::min(1, request.run.step_runs);
         request.run.activity_warm_up_s = 0;
-        leave_out_experiments(request.run);
+        request.run.leave_out_experiments();
         request.run.output_repeats = 1;
     }
 }

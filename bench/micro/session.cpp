@@ -177,6 +177,8 @@ MicroSession::MicroSession(const PointOptions& options, Device& device, Profiler
       providers_(providers),
       progress_(quiet) {
     options_.counters.most_ranges = counted_runs;
+    options_.step_runs = options_.output_repeats = 0;
+    options_.leave_out_experiments();
 }
 
 std::vector<double> MicroSession::chunk() {
@@ -289,19 +291,17 @@ void MicroSession::measure_new(const MicroCase& micro, const std::function<void(
         progress_.clear();
         repetition();
     };
-    const Wants wants{.options = options_,
-                      .weights = *contents_,
-                      .verified = known != verified_.end() ? std::optional(known->second) : std::nullopt,
-                      .sample = first_repetition,
-                      .steps = false,
-                      .outputs = false,
-                      .marginal = false,
-                      .graph_clock = false,
-                      .sm_scaling = false,
-                      .size_scaling = false,
-                      .theft = false,
-                      .at = [&](const std::string& part) { progress_.show(micro.name() + ": " + part); }};
-    current_.measured = kbench::measure(*current_.plan, device_, profiler_, wants, point, result_.warnings);
+    current_.measured =
+        kbench::measure({.plan = *current_.plan,
+                         .device = device_,
+                         .profiler = profiler_,
+                         .options = options_,
+                         .weights = *contents_,
+                         .point = point,
+                         .warnings = result_.warnings,
+                         .verified = known != verified_.end() ? std::optional(known->second) : std::nullopt,
+                         .sample = first_repetition,
+                         .on_part = [&](const std::string& part) { progress_.show(micro.name() + ": " + part); }});
     fold();
 }
 

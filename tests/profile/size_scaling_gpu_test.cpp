@@ -41,8 +41,7 @@ class GpuSizeScaling : public testing::Test {
         Plan plan = plan_point(model, assign_steps(model, precision, providers, choice, 8), *device_, point, {});
         RandomWeights weights(1);
         std::vector<std::string> warnings;
-        const Wants wants{.options = options, .weights = weights, .verified = {}, .sample = {}, .at = {}};
-        measure(plan, *device_, *profiler_, wants, point, warnings);
+        measure({plan, *device_, *profiler_, options, weights, point, warnings});
         std::cout << "size_scaling took " << point.phase_seconds["size_scaling"] << " s\n";
         for (const SizeScaling& scaling : point.size_scaling) {
             std::cout << scaling.steps.size() << " steps, " << scaling.axis << ' ' << scaling.unavailable << '\n';

@@ -46,7 +46,7 @@ static std::vector<OutputRows> download(const PartContext& at) {
 static void check_repeats(const PartContext& at, Forward& forward) {
     const std::vector<OutputRows> first = download(at);
     const auto start = Clock::now();
-    for (int repeat = 0; repeat < at.options().output_repeats; ++repeat) {
+    for (int repeat = 0; repeat < at.options.output_repeats; ++repeat) {
         at.begin("outputs");
         if (std::chrono::duration<double>(Clock::now() - start).count() > 1) break;  // a slow model: one will do
         forward.chunk();
@@ -88,7 +88,7 @@ static void dump_gradients(const PartContext& at) {
     for (const auto& [weight, gradient] : at.plan.model().gradients)
         tensors.push_back(tensor_on(at.device, at.plan.address(gradient), at.plan.operand(gradient),
                                     at.plan.model().tensors[weight]));
-    write_safetensors(at.wants.dump_gradients, tensors);
+    write_safetensors(at.dump_gradients, tensors);
 }
 
 void check_outputs(const PartContext& at, Forward& forward) {
@@ -98,15 +98,15 @@ void check_outputs(const PartContext& at, Forward& forward) {
     for (const TensorId id : model.outputs) {
         check_finite(at, id);
         const Tensor& tensor = model.tensors[id];
-        const auto dump = at.wants.dumps.find(tensor.name);
-        if (dump == at.wants.dumps.end()) continue;
+        const auto dump = at.dumps.find(tensor.name);
+        if (dump == at.dumps.end()) continue;
         const Operand& all = at.plan.operand(id);
         const OutputRows whole = OutputRows::download(at.plan, id, at.device, all.bytes());
         kept_point([&] { write_npy(dump->second, tensor.shape, all.type, whole.data(), all.stride); });
     }
     check_gradients(at);
     check_repeats(at, forward);
-    if (!at.wants.dump_gradients.empty()) kept_point([&] { dump_gradients(at); });
+    if (!at.dump_gradients.empty()) kept_point([&] { dump_gradients(at); });
 }
 
 }  // namespace kbench

@@ -34,7 +34,7 @@ void sample_end_to_end(const PartContext& at, Forward& forward, RoofWatch* roofs
     for (std::size_t i = 0; i < measurements.size(); ++i) {
         const MeasurementRow& row = row_of(measurements[i].kind);
         at.begin(fmt::format("measure {}", row.name));
-        SamplerOptions sampler = at.options().sampler;
+        SamplerOptions sampler = at.options.sampler;
         if (i > 0) {
             // Secondary figures: enough samples for a median, without the headline's patience.
             sampler.warm_up_s = 0;

@@ -8,7 +8,7 @@ namespace kbench {
 
 double experiments_left_s(const PartContext& at) {
     if (at.device.is_gpu()) return std::numeric_limits<double>::infinity();
-    double left_s = at.options().experiments_s;
+    double left_s = at.options.experiments_s;
     for (const std::string phase : {"sm_scaling", "theft", "size_scaling"})
         if (const auto spent = at.point.phase_seconds.find(phase); spent != at.point.phase_seconds.end())
             left_s -= spent->second;

@@ -98,7 +98,7 @@ std::vector<ReadInterval> read_intervals(const std::vector<MarkedGraph>& marked)
 }
 
 void read_graph_clock(const PartContext& at, Forward& forward, GraphClock& clock) {
-    const double seconds = at.options().graph_clock_s;
+    const double seconds = at.options.graph_clock_s;
     const double read_s = is_at_power_limit(at.point.conditions) ? std::max(seconds, power_swing_s) : seconds;
     const double forward_s = at.point.end_to_end->latency.summary_ms.median * 1e-3;
     const double graphs_in_time = seconds / forward_s / launches_before_graphs - 1;
@@ -133,7 +133,7 @@ void read_graph_clock(const PartContext& at, Forward& forward, GraphClock& clock
 }  // namespace
 
 void measure_graph_clock(const PartContext& at, Forward& forward) {
-    if (at.options().graph_clock_s <= 0 || !at.device.is_gpu() || at.point.steps.empty()) return;
+    if (at.options.graph_clock_s <= 0 || !at.device.is_gpu() || at.point.steps.empty()) return;
     at.begin("clock in the graph");
     const PhaseTimer timer(at.point, "graph_clock");
     GraphClock& clock = at.point.graph_clock.emplace();

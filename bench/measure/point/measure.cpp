@@ -13,46 +13,49 @@ namespace {
 
 /// Null where nothing would look.
 std::unique_ptr<RoofWatch> watch_roofs(const PartContext& at) {
-    if (at.device.is_gpu() || (at.wants.sample && !at.wants.steps)) return nullptr;
+    if (at.device.is_gpu() || (at.sample && at.options.step_runs == 0)) return nullptr;
     const PhaseTimer timer(at.point, "roofs");
-    return make_roof_watch(at.device, at.profiler.machine_state(), at.wants.roofs, at.point.precision(),
-                           at.options().sampler);
+    return make_roof_watch(at.device, at.profiler.machine_state(), at.roofs, at.point.precision(), at.options.sampler);
+}
+
+bool is_checked(const PartContext& at) {
+    if (!at.dumps.empty() || !at.dump_gradients.empty()) return true;
+    return at.options.output_repeats > 0 && (at.options.verify || at.options.step_runs > 0);
 }
 
 }  // namespace
 
-Measured measure(Plan& plan, Device& device, Profiler& profiler, const Wants& wants, Point& point,
-                 std::vector<std::string>& warnings) {
-    const PartContext at{plan, device, profiler, wants, point, warnings};
+Measured measure(const PartContext& at) {
+    const bool times_steps = at.options.step_runs > 0;
     verify(at);
     load(at);
     Measured measured{prepare(at)};
     Forward& forward = *measured.forward;
     {
         const std::unique_ptr<RoofWatch> roofs = watch_roofs(at);
-        if (wants.sample)
-            wants.sample(forward);
+        if (at.sample)
+            at.sample(forward);
         else
             sample_end_to_end(at, forward, roofs.get());
-        if (wants.steps) time_steps(at, forward, roofs.get());
-        if (roofs) point.conditions.roofs = roofs->readings();
-        if (const std::string why = disturbance_warning(wants.roofs, point.conditions); !why.empty()) at.warn(why);
+        if (times_steps) time_steps(at, forward, roofs.get());
+        if (roofs) at.point.conditions.roofs = roofs->readings();
+        if (const std::string why = disturbance_warning(at.roofs, at.point.conditions); !why.empty()) at.warn(why);
     }
     // Before the host is busy for seconds with what the GPU computed: at its power limit a GPU that waits cools, and
     // its clock is then higher than it was while it was timed.
-    if (wants.graph_clock) measure_graph_clock(at, forward);
+    measure_graph_clock(at, forward);
     record_kernels(at, forward);
-    if (wants.outputs) check_outputs(at, forward);
-    if (wants.sm_scaling) measure_sm_scaling(at, forward);
+    if (is_checked(at)) check_outputs(at, forward);
+    measure_sm_scaling(at, forward);
     // A CPU's experiments share their time: those of single steps have what those that decide the bottleneck leave.
-    const bool decides_first = !device.is_gpu();
-    if (wants.theft && decides_first) measure_theft(at);
-    if (wants.size_scaling) measure_size_scaling(at);
-    if (wants.theft && !decides_first) measure_theft(at);
-    if (wants.marginal) measure_marginal_costs(at, forward);
-    if (wants.steps) account_for_steps(at);
+    const bool decides_first = !at.device.is_gpu();
+    if (decides_first) measure_theft(at);
+    measure_size_scaling(at);
+    if (!decides_first) measure_theft(at);
+    measure_marginal_costs(at, forward);
+    if (times_steps) account_for_steps(at);
     count(at);
-    if (const std::optional<std::string> drift = wants.steps ? drift_warning(point) : std::nullopt) at.warn(*drift);
+    if (const std::optional<std::string> drift = times_steps ? drift_warning(at.point) : std::nullopt) at.warn(*drift);
     warn_of_other_precisions(at);
     return measured;
 }

@@ -8,7 +8,7 @@
 
 #include "bench/device/device.h"
 #include "bench/measure/point/forward.h"
-#include "bench/measure/point/wants.h"
+#include "bench/measure/point/parts.h"
 #include "bench/plan/plan.h"
 #include "bench/profile/profiler.h"
 #include "kbench/result.h"
@@ -20,12 +20,10 @@ struct Measured {
     std::unique_ptr<Forward> forward;
 };
 
-/// Measures `plan`, a plan of `point` by plan_point, and fills the point in as it goes, so that one that fails keeps
-/// what was found before. `warnings` get a line for what makes figures less than they could be. Throws MeasurementError
-/// for wrong results, DeviceError where the device cannot go on; what merely cannot be recorded or counted is told in
-/// the point.
-Measured measure(Plan& plan, Device& device, Profiler& profiler, const Wants& wants, Point& point,
-                 std::vector<std::string>& warnings);
+/// Measures the plan of `at` and fills its point in as it goes, so that one that fails keeps what was found before.
+/// Throws MeasurementError for wrong results, DeviceError where the device cannot go on; what merely cannot be recorded
+/// or counted is told in the point.
+Measured measure(const PartContext& at);
 
 /// Throws DeviceError with the reason when `request` names counters and some finished point has none.
 void require_counted(std::span<const Point> points, const CounterRequest& request);

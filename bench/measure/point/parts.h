@@ -1,33 +1,50 @@
 // The parts of a measurement; measure.cpp has their order. Each fills in its own fields of the point.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analysis/machine/ceilings.h"
 #include "bench/device/device.h"
 #include "bench/measure/point/forward.h"
+#include "bench/measure/point/point_options.h"
 #include "bench/measure/point/roof_watch.h"
-#include "bench/measure/point/wants.h"
+#include "bench/plan/data/inputs.h"
+#include "bench/plan/data/weights.h"
 #include "bench/plan/plan.h"
 #include "bench/profile/profiler.h"
 #include "kbench/result.h"
 
 namespace kbench {
 
-/// What every part works on.
+/// What every part works on, and how much of it is wanted.
 struct PartContext {
-    Plan& plan;
+    Plan& plan;  ///< of `point`, by plan_point
     Device& device;
     Profiler& profiler;
-    const Wants& wants;
+    const PointOptions& options;
+    WeightSource& weights;
     Point& point;
-    std::vector<std::string>& warnings;
+    std::vector<std::string>& warnings;  ///< get a line for what makes figures less than they could be
+    FilesByName inputs = {};             ///< the model's; those without a file are random
+    /// What verification found before, of the same computations: it is not done again.
+    std::optional<Verification> verified = {};
+    /// Takes the samples and fills in point.end_to_end; empty: as sample_end_to_end does.
+    std::function<void(Forward& forward)> sample = {};
+    /// The machine's, of which a thief takes shares; without them there is no theft.
+    Roofs roofs = {};
+    FilesByName dumps = {};                     ///< also write these outputs to .npy files
+    std::filesystem::path dump_gradients = {};  ///< also write the weights' gradients there, by the weights' names
+    /// Called with a part's name before it begins, and again within long ones; what it throws ends the measurement.
+    std::function<void(const std::string& part)> on_part = {};
 
-    const PointOptions& options() const { return wants.options; }
     void begin(const std::string& part) const {
-        if (wants.at) wants.at(part);
+        if (on_part) on_part(part);
     }
     /// A warning that begins with which point it is of.
     void warn(std::string_view text) const;

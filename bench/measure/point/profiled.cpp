@@ -23,7 +23,7 @@ void PartContext::require_device() const {
 }
 
 void record_kernels(const PartContext& at, Forward& forward) {
-    if (at.options().activity_runs == 0) {
+    if (at.options.activity_runs == 0) {
         at.point.activity.unavailable = "not asked for (--latency-only)";
         return;
     }
@@ -31,7 +31,7 @@ void record_kernels(const PartContext& at, Forward& forward) {
     const PhaseTimer timer(at.point, "kernels");
     try {
         RangeKernels kernels =
-            at.profiler.record_kernels(forward.graph(), at.options().activity_runs, at.options().activity_warm_up_s);
+            at.profiler.record_kernels(forward.graph(), at.options.activity_runs, at.options.activity_warm_up_s);
         at.point.activity = std::move(kernels.run);
         const std::optional<GpuInfo> gpu = at.device.info().gpu;
         for (std::size_t s = 0; s < at.point.steps.size(); ++s) {
@@ -47,7 +47,7 @@ void record_kernels(const PartContext& at, Forward& forward) {
 
 void count(const PartContext& at) {
     CounterRun& run = at.point.counters;
-    CounterRequest request = at.options().counters;
+    CounterRequest request = at.options.counters;
     if (!request.required && !request.nothing() && at.device.is_gpu()) {
         const auto ask = [&](CounterOf counter) { request.metrics.emplace_back(name_of(counter)); };
         ask(tensor_counter(proof_type(at.point.precision())));  // by default every result proves that
@@ -57,7 +57,7 @@ void count(const PartContext& at) {
         std::ranges::for_each(arithmetic_units, ask);
         std::ranges::for_each(work_of_units, ask);
     }
-    if (at.options().counters.nothing()) {
+    if (at.options.counters.nothing()) {
         run.unavailable = "not asked for (--counters none)";
         return;
     }

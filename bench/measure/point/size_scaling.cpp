@@ -119,11 +119,11 @@ class SizedRuns {
         : device_(at.device),
           computation_(sized.computation),
           workspace_(workspace),
-          operands_(sized.step, *computation_, at.plan.precision(), device_, at.options().seed, short_sequence) {
-        if (at.options().verify && sized.factor != own_size) {
+          operands_(sized.step, *computation_, at.plan.precision(), device_, at.options.seed, short_sequence) {
+        if (at.options.verify && sized.factor != own_size) {
             const VerifyTarget target{&sized.step, computation_.get(), planned.provider->name,
                                       at.plan.model().ops[planned.naming_op].layer};
-            verify_step(target, at.plan.precision(), device_, operands_, at.options().seed);
+            verify_step(target, at.plan.precision(), device_, operands_, at.options.seed);
         } else {
             computation_->run(operands_.pointers(), workspace_, device_.stream());  // loads its kernels
             device_.synchronize();
@@ -203,8 +203,8 @@ class SizeScalingOfPoint {
   private:
     /// How long it will take by those before, of which making and verifying takes most, which grows with the work.
     double expected_s(const AlikeSteps& alike) const {
-        if (measured_flops_ <= 0) return at_.options().size_scaling_s;
-        return std::max(at_.options().size_scaling_s,
+        if (measured_flops_ <= 0) return at_.options.size_scaling_s;
+        return std::max(at_.options.size_scaling_s,
                         seconds_since(start_) * work_flops(alike.first->step) / measured_flops_);
     }
 
@@ -310,7 +310,7 @@ class SizeScalingOfPoint {
                                                   caches_apart * static_cast<double>(at_.device.info().cache_bytes)));
         std::vector<TimedRuns*> in_turns;
         for (const auto& sized : all) in_turns.push_back(&sized->timed());
-        const std::vector<Summary> us = time_in_turns(in_turns, at_.options().size_scaling_s, [&] {
+        const std::vector<Summary> us = time_in_turns(in_turns, at_.options.size_scaling_s, [&] {
             at_.begin(text_of(planned.step));
             if (empties_cache) at_.device.fill(cache_.data(), 1, cache_.bytes());
         });
@@ -337,7 +337,7 @@ class SizeScalingOfPoint {
 }  // namespace
 
 void measure_size_scaling(const PartContext& at) {
-    if (at.options().size_scaling_s <= 0) return;
+    if (at.options.size_scaling_s <= 0) return;
     const std::vector<AlikeSteps> all = alike_steps(at);
     if (all.empty()) return;
     const PhaseTimer timer(at.point, "size_scaling");

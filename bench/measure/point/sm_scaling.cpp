@@ -43,7 +43,7 @@ struct Division {
 Division by_sms(const PartContext& at, Forward& forward) {
     const int all = at.device.multiprocessors();
     return {counts_at_shares(possible_multiprocessors(at.device)), [&at, &forward, all](int count) {
-                const double seconds = at.options().sm_scaling_s;
+                const double seconds = at.options.sm_scaling_s;
                 if (count == all) return at.profiler.time_ranges(forward.graph(), seconds);
                 const std::unique_ptr<Device> part = make_cuda_device(count, at.device.info().ordinal);
                 return WorkOnPart(ranges_of(at.plan, *part), *part).times(seconds);
@@ -58,7 +58,7 @@ Division by_threads(const PartContext& at, Forward& forward) {
     std::vector<int> counts = counts_at_shares(possible);
     std::erase_if(counts, [all](int count) { return 2 * count < all; });
     return {counts, [&at, &forward, all](int count) {
-                const double seconds = at.options().sm_scaling_s;
+                const double seconds = at.options.sm_scaling_s;
                 if (count == all) return at.profiler.time_ranges(forward.graph(), seconds);
                 const FewerThreads fewer(at.device, count);
                 return WorkOnPart(ranges_made_again(at.plan, at.device), at.device).times(seconds);
@@ -73,7 +73,7 @@ bool can_divide(const PartContext& at) {
 }
 
 void measure_sm_scaling(const PartContext& at, Forward& forward) {
-    const double seconds = at.options().sm_scaling_s;
+    const double seconds = at.options.sm_scaling_s;
     if (seconds <= 0 || !can_divide(at)) return;
     const PhaseTimer timer(at.point, "sm_scaling");
     SmScaling& scaling = at.point.sm_scaling.emplace();

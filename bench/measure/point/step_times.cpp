@@ -36,7 +36,7 @@ std::vector<StepTimes> step_runs(const PartContext& at, Forward& forward, RoofWa
         runs.insert(runs.end(), undecided.begin(), undecided.end());
         undecided.clear();
     };
-    const auto wanted = static_cast<std::size_t>(at.options().step_runs);
+    const auto wanted = static_cast<std::size_t>(at.options.step_runs);
     const double headline_ms = at.point.end_to_end ? at.point.end_to_end->latency.summary_ms.median : 0;
     const std::function<void()> refill = [&forward] { forward.step_times(); };
     watch.begin();
@@ -46,7 +46,7 @@ std::vector<StepTimes> step_runs(const PartContext& at, Forward& forward, RoofWa
         if (roofs != nullptr) roofs->look(headline_ms < short_forward_ms ? refill : std::function<void()>());
         undecided.push_back(forward.step_times());
         const bool late =
-            std::chrono::duration<double>(Clock::now() - start).count() > at.options().sampler.time_budget_s;
+            std::chrono::duration<double>(Clock::now() - start).count() > at.options.sampler.time_budget_s;
         decide(late || kept.size() + undecided.size() >= wanted);
         if (late) break;
     }
@@ -85,7 +85,7 @@ void time_steps(const PartContext& at, Forward& forward, RoofWatch* roofs) {
 }
 
 void measure_marginal_costs(const PartContext& at, Forward& forward) {
-    if (at.options().marginal_s <= 0) return;
+    if (at.options.marginal_s <= 0) return;
     at.begin("marginal costs");
     const PhaseTimer timer(at.point, "marginal");
     std::vector<std::function<std::vector<double>()>> chunks;
@@ -111,10 +111,10 @@ void measure_marginal_costs(const PartContext& at, Forward& forward) {
     constexpr double forwards_a_sample = 2;
     const double least_s = at.point.end_to_end->latency.summary_ms.median * 1e-3 * forwards_a_sample *
                            static_cast<double>(fewest * chunks.size());
-    if (least_s > marginal_patience * at.options().marginal_s) return;
+    if (least_s > marginal_patience * at.options.marginal_s) return;
     const auto start = Clock::now();
     const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-    while (!chunks.empty() && (differences.back().size() < fewest || seconds() < at.options().marginal_s))
+    while (!chunks.empty() && (differences.back().size() < fewest || seconds() < at.options.marginal_s))
         for (std::size_t op = 0; op < chunks.size(); ++op) {
             at.begin("marginal costs");
             const std::vector<double> more = chunks[op]();
@@ -129,7 +129,7 @@ void account_for_steps(const PartContext& at) {
     std::vector<StepResult>& steps = at.point.steps;
     const auto has_several = [](const StepResult& step) { return step.time_steps.has_value(); };
     // Only GPUs have such kernels. With --latency-only nothing more is measured of a step.
-    if (!at.device.is_gpu() || at.options().activity_runs == 0 || std::ranges::none_of(steps, has_several)) return;
+    if (!at.device.is_gpu() || at.options.activity_runs == 0 || std::ranges::none_of(steps, has_several)) return;
     at.begin("accounts of steps");
     const PhaseTimer timer(at.point, "accounts");
     try {

@@ -116,7 +116,7 @@ std::string why_not(const PartContext& at) {
     const double least_s = forwards_beside_thief * latency_s(at), left_s = experiments_left_s(at);
     if (least_s > left_s)
         return fmt::format("it would take {:.2g} s, and --time-budget leaves {:.2g} s", least_s, std::max(0.0, left_s));
-    if (at.device.is_gpu() && roof_of(at.wants.roofs, Taken::dram) <= 0)  // a CPU's thief finds one itself
+    if (at.device.is_gpu() && roof_of(at.roofs, Taken::dram) <= 0)  // a CPU's thief finds one itself
         return "no roof of DRAM is known, of which a thief could take a share (kbench ceilings measures them)";
     return "";
 }
@@ -220,7 +220,7 @@ void run_beside_thieves(const TheftSetup& setup, BandwidthTheft& theft) {
 }
 
 void measure_theft(const PartContext& at) {
-    if (at.options().theft_s <= 0 || !can_divide(at)) return;
+    if (at.options.theft_s <= 0 || !can_divide(at)) return;
     const PhaseTimer timer(at.point, "theft");
     BandwidthTheft& theft = at.point.theft.emplace();
     theft.unavailable = why_not(at);
@@ -230,7 +230,7 @@ void measure_theft(const PartContext& at) {
             theft.unavailable =
                 why_not_beside_thief(at.point.steps, multiprocessors_beside_thief(at.device.multiprocessors()));
         if (!theft.unavailable.empty()) return;
-        const DeviceWithThief shared = share_with_thief(at.device, at.wants.roofs);
+        const DeviceWithThief shared = share_with_thief(at.device, at.roofs);
         const bool is_made_again = shared.fewer_threads != nullptr;
         WorkOnPart work(is_made_again ? ranges_made_again(at.plan, at.device) : ranges_of(at.plan, at.device),
                         at.device);
@@ -238,7 +238,7 @@ void measure_theft(const PartContext& at) {
                             .thief = *shared.thief,
                             .multiprocessors = shared.workers,
                             .roofs = shared.roofs,
-                            .seconds = at.options().theft_s,
+                            .seconds = at.options.theft_s,
                             .alone_ms = latency_s(at) * 1e3,
                             .in_turns = !at.device.is_gpu(),
                             .is_short = latency_s(at) > time_of(at.device).longest_in_full_s,

@@ -166,24 +166,18 @@ class Sweep {
             };
             account_lengths(plan, useful_flops(spec, padded, lengths), lengths, point);
         }
-        const Wants wants{.options = options_,
-                          .weights = weights,
-                          .inputs = inputs,
-                          .verified = {},
-                          .sample = {},
-                          .steps = options_.step_runs > 0,
-                          .outputs = options_.verify || options_.step_runs > 0 || !options_.dumps.empty() ||
-                                     !options_.dump_gradients.empty(),
-                          .marginal = options_.marginal_s > 0,
-                          .graph_clock = options_.graph_clock_s > 0,
-                          .sm_scaling = options_.sm_scaling_s > 0,
-                          .size_scaling = options_.size_scaling_s > 0,
-                          .theft = options_.theft_s > 0,
-                          .roofs = roofs_,
-                          .dumps = options_.dumps,
-                          .dump_gradients = options_.dump_gradients,
-                          .at = at};
-        kbench::measure(plan, device_, profiler_, wants, point, warnings);
+        kbench::measure({.plan = plan,
+                         .device = device_,
+                         .profiler = profiler_,
+                         .options = options_,
+                         .weights = weights,
+                         .point = point,
+                         .warnings = warnings,
+                         .inputs = inputs,
+                         .roofs = roofs_,
+                         .dumps = options_.dumps,
+                         .dump_gradients = options_.dump_gradients,
+                         .on_part = at});
     }
 
     /// The same at the largest batch that fits on paper, or at the next smaller that runs.

@@ -83,9 +83,14 @@ Point measured_without(double sm_scaling_s, double theft_s, double gb_per_s = 5,
     Plan plan = plan_point(model, assign_steps(model, Precision::fp32, providers, {}, 1), cpu(), point, {});
     RandomWeights weights(1);
     std::vector<std::string> warnings;
-    const Wants wants{
-        .options = options, .weights = weights, .verified = {}, .sample = {}, .roofs = Roofs(roofs, "cpu"), .at = {}};
-    measure(plan, cpu(), cpu_profiler(), wants, point, warnings);
+    measure({.plan = plan,
+             .device = cpu(),
+             .profiler = cpu_profiler(),
+             .options = options,
+             .weights = weights,
+             .point = point,
+             .warnings = warnings,
+             .roofs = Roofs(roofs, "cpu")});
     EXPECT_THAT(warnings, testing::Not(testing::Contains(HasSubstr("time against")))) << "ends early";
     return point;
 }

@@ -23,10 +23,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+using Change = std::function<void(PointOptions&, PartContext&)>;
+
 /// A small GPT-2 measured on the CPU; `change` what is wanted of it. The parts in the order in which they began.
-std::vector<std::string> parts(Point& point, const std::function<void(Wants&)>& change,
-                               Profiler& profiler = cpu_profiler(), const RunOptions& options = small_run({}),
-                               Device& device = cpu(),
+std::vector<std::string> parts(Point& point, const Change& change, Profiler& profiler = cpu_profiler(),
+                               PointOptions options = small_run({}), Device& device = cpu(),
                                const testing::Matcher<std::vector<std::string>>& said = IsEmpty(),
                                const Model& model = make_gpt2(small_config(), 2, 33, AttentionKind::fused)) {
     const auto providers = make_providers(BackendKind::cpu, {});
@@ -35,21 +36,22 @@ std::vector<std::string> parts(Point& point, const std::function<void(Wants&)>& 
     Plan plan = plan_point(model, assign_steps(model, Precision::fp32, providers, {}, 1), device, point, {});
     RandomWeights weights(1);
     std::vector<std::string> order, warnings;
-    Wants wants{
-        .options = options, .weights = weights, .verified = {}, .sample = {}, .at = [&](const std::string& part) {
-            const std::string first = part.substr(0, part.find(' '));
-            if (order.empty() || order.back() != first) order.push_back(first);
-        }};
-    change(wants);
-    measure(plan, device, profiler, wants, point, warnings);
+    PartContext at{plan, device, profiler, options, weights, point, warnings};
+    at.on_part = [&](const std::string& part) {
+        const std::string first = part.substr(0, part.find(' '));
+        if (order.empty() || order.back() != first) order.push_back(first);
+    };
+    change(options, at);
+    measure(at);
     EXPECT_THAT(without_drift(warnings), said);
     return order;
 }
 
 TEST(Measure, VerifiesBeforeItTimesAndTimesBeforeItCounts) {
     Point point;
-    EXPECT_THAT(parts(point, [](Wants&) {}), ElementsAre("verify", "weights", "prepare", "measure", "steps", "kernels",
-                                                         "outputs", "marginal", "counters"));
+    EXPECT_THAT(
+        parts(point, [](PointOptions&, PartContext&) {}),
+        ElementsAre("verify", "weights", "prepare", "measure", "steps", "kernels", "outputs", "marginal", "counters"));
     EXPECT_FALSE(point.verification.steps.empty());
     EXPECT_TRUE(point.end_to_end);
 }
@@ -102,7 +104,7 @@ TEST(Measure, AStepThatTookNoLongerThanNothingHasNoTime) {
     device.event = [&] { return std::make_unique<CountedEvent>(now_ms, events++ < 10); };
     Point point;
     parts(
-        point, [](Wants& wants) { wants.verified.emplace(); }, cpu_profiler(), small_run({}), device,
+        point, [](PointOptions&, PartContext& at) { at.verified.emplace(); }, cpu_profiler(), small_run({}), device,
         ElementsAre(HasSubstr("steps took no longer than an interval without work, 1000 us, and have no time")));
     for (const StepResult& step : point.steps) EXPECT_FALSE(step.time_us) << step.layer;
 }
@@ -113,10 +115,11 @@ TEST(Measure, LeavesOutWhatIsNotWantedAndLetsOthersSample) {
     before.steps.resize(1);
     before.steps[0].op = "known";
     std::vector<double> samples;
-    const auto order = parts(point, [&](Wants& wants) {
-        wants.verified = before;
-        wants.steps = wants.outputs = wants.marginal = false;
-        wants.sample = [&](Forward& forward) { samples = forward.chunk(); };
+    const auto order = parts(point, [&](PointOptions& options, PartContext& at) {
+        at.verified = before;
+        options.step_runs = options.output_repeats = 0;
+        options.leave_out_experiments();
+        at.sample = [&](Forward& forward) { samples = forward.chunk(); };
     });
     EXPECT_THAT(order, ElementsAre("weights", "prepare", "kernels", "counters"));
     EXPECT_EQ(point.verification.steps.at(0).op, "known");
@@ -145,9 +148,10 @@ TEST(Measure, AGradientThatIsAnotherInEachRunIsFound) {
             ElementsAre(HasSubstr(".grad differ between runs of the same input")));
         parts(
             point,
-            [](Wants& wants) {
-                wants.verified.emplace();
-                wants.steps = wants.marginal = false;
+            [](PointOptions& options, PartContext& at) {
+                at.verified.emplace();
+                options.step_runs = 0;
+                options.leave_out_experiments();
             },
             cpu_profiler(), small_run({}), device, planted ? warns : silent, model);
         EXPECT_EQ(runs > 1, planted);
@@ -190,7 +194,12 @@ TEST(Measure, ConditionsAreThoseOfTheSamplesAndNotOfTheWarmUp) {
     options.sampler.min_samples = 40;
     Point point;
     parts(
-        point, [](Wants& wants) { wants.steps = wants.outputs = wants.marginal = false; }, profiler, options);
+        point,
+        [](PointOptions& options, PartContext&) {
+            options.step_runs = options.output_repeats = 0;
+            options.leave_out_experiments();
+        },
+        profiler, options);
     const Conditions& conditions = point.conditions;
     EXPECT_EQ(conditions.sm_clock_mhz.value, 1700);
     EXPECT_THAT(conditions.throttle_reasons, IsEmpty());
@@ -236,8 +245,12 @@ TEST(Measure, AProcessThatLacksItsCpusIsWarnedOfForItsSamplesAndItsSteps) {
                                  HasSubstr("lacked its CPUs for 40 % of the time while its steps were timed"));
         Point point;
         parts(
-            point, [](Wants& wants) { wants.outputs = wants.marginal = false; }, profiler, small_run({}), cpu(),
-            share > 0.1 ? warns : silent);
+            point,
+            [](PointOptions& options, PartContext&) {
+                options.output_repeats = 0;
+                options.leave_out_experiments();
+            },
+            profiler, small_run({}), cpu(), share > 0.1 ? warns : silent);
         EXPECT_NEAR(point.conditions.cpu_share->waited_share.value.value(), share, 1e-6);
         EXPECT_EQ(starved(point.conditions), share > 0.1);
         EXPECT_EQ(point.conditions.cpu_share->starved_samples, 0) << "there were no others";

@@ -37,8 +37,14 @@ std::vector<SizeScaling> scaling_of(const Model& model, const Providers& provide
     Plan plan = plan_point(model, assign_steps(model, Precision::fp32, providers, {}, 1), device, point, {});
     RandomWeights weights(1);
     std::vector<std::string> warnings;
-    const Wants wants{.options = options, .weights = weights, .verified = {}, .sample = {}, .at = begin};
-    measure(plan, device, cpu_profiler(), wants, point, warnings);
+    measure({.plan = plan,
+             .device = device,
+             .profiler = cpu_profiler(),
+             .options = options,
+             .weights = weights,
+             .point = point,
+             .warnings = warnings,
+             .on_part = begin});
     if (!point.size_scaling.empty()) {
         EXPECT_GT(point.phase_seconds.at("size_scaling"), 0);
     }

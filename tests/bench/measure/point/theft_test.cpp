@@ -246,8 +246,14 @@ std::string refused(int multiprocessors, std::vector<StepResult> steps, double m
     point.end_to_end.emplace().latency.summary_ms.median = ms;
     point.steps = std::move(steps);
     std::vector<std::string> warnings;
-    const Wants wants{.options = options, .weights = weights, .verified = {}, .sample = {}, .roofs = roofs, .at = {}};
-    measure_theft({plan, gpu, cpu_profiler(), wants, point, warnings});
+    measure_theft({.plan = plan,
+                   .device = gpu,
+                   .profiler = cpu_profiler(),
+                   .options = options,
+                   .weights = weights,
+                   .point = point,
+                   .warnings = warnings,
+                   .roofs = roofs});
     EXPECT_THAT(point.theft.value().runs, testing::IsEmpty());
     return point.theft->unavailable;
 }
