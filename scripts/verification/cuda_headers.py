@@ -47,7 +47,7 @@ def sources(commands: list[dict]) -> list[Path]:
     for name in filter(None, tracked.split("\0")):
         text = (ROOT / name).read_text()
         asks = "KBENCH_HAVE_CUDA" in text
-        if (asks or ROOT / name not in compiled) and not any(word in name for word in ("cudnn", "/peer/", "/fuzz/")):
+        if (asks or ROOT / name not in compiled) and not any(word in name for word in ("cudnn", "/peers/", "/fuzz/")):
             chosen.append(ROOT / name)
     return chosen
 

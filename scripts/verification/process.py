@@ -90,9 +90,10 @@ def find_cuda_tool(name: str) -> str | None:
     return shutil.which(name, path=path)
 
 
-def argument_parser(description: str | None) -> argparse.ArgumentParser:
+def argument_parser(description: str | None, **more: Any) -> argparse.ArgumentParser:
     """With the option that every script has."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=description, formatter_class=raw, **more)
     parser.add_argument("--kbench", metavar="PATH", help="the program to run [./kbench of this checkout]")
     return parser
 
@@ -115,6 +116,19 @@ def parameter_list(option: str, text: str, known: list[str]) -> list[str]:
         if value not in known:
             raise Stop(BAD_USAGE, f"{option} '{value}': must be one of {', '.join(known)}")
     return values
+
+
+def number_list(option: str, text: str) -> list[int]:
+    """The values of a comma-separated option, each 1 or more."""
+    if not all(part.isdigit() and int(part) > 0 for part in text.split(",")):
+        raise Stop(BAD_USAGE, f"{option} '{text}': must be whole numbers such as 1,8")
+    return [int(part) for part in text.split(",")]
+
+
+def at_least_one(arguments: argparse.Namespace, *options: str) -> None:
+    for option in options:
+        if getattr(arguments, option) < 1:
+            raise Stop(BAD_USAGE, f"--{option} {getattr(arguments, option)}: must be 1 or more")
 
 
 def finite(value: Any) -> Any:

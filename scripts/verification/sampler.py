@@ -1,4 +1,4 @@
-"""Times calls of PyTorch as kbench times its own work, for peer-ceilings, peer-compare and peer-micro.
+"""Times calls of PyTorch as kbench times its own work, for peer, peer-ceilings and peer-micro.
 
 First a warm-up as long as kbench's, then rounds over the calls in turn. On a GPU a sample is a launch between two CUDA
 events, divided by the calls in it: a graph, or the calls one by one. Seven launches are enqueued at a time. The first

@@ -1,4 +1,4 @@
-"""Times GPT-2's forward in PyTorch; peer-compare starts it as a program of its own.
+"""Times GPT-2's forward in PyTorch; `peer gpt2` starts it as a program of its own.
 
 A process of its own gives its memory back before kbench starts, and may bind its threads without binding kbench's.
 """

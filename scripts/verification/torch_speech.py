@@ -1,4 +1,4 @@
-"""Times Deep Speech 2 in PyTorch, its forward or a training step; ds2-peer starts it as a program of its own.
+"""Times Deep Speech 2 in PyTorch, its forward or a training step; `peer ds2` starts it as a program of its own.
 
 All utterances are full. Ways: packed, as deepspeech.pytorch runs its recurrent layers; plain, which hands them tensors
 as they are, and so lets cuDNN and oneDNN take kernels that packed sequences shut out. A training step is forward, CTC in

@@ -1,4 +1,4 @@
-"""Times training steps of GPT-2 in PyTorch; train-peer starts it as a program of its own.
+"""Times training steps of GPT-2 in PyTorch; `peer train` starts it as a program of its own.
 
 `gradients` is forward, loss and backward; `train` has fused AdamW as well, of state in the weights' own type. A loss is
 the mean over all tokens that have a next one, and dropout is 0. Ways: eager; compile, which is torch.compile as it comes.

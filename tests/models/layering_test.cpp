@@ -49,7 +49,7 @@ struct House {
 
 const std::vector<House> houses{
     {"analysis", {"result", "machine", "facts", "explain", "compare", "study", "table", "report"}},
-    {"bench", {"device", "profile", "plan", "measure", "micro", "peer", "command"}, {"main.cpp", "cuda_on_demand.cpp"}},
+    {"bench", {"device", "profile", "plan", "measure", "micro", "command"}, {"main.cpp", "cuda_on_demand.cpp"}},
     {"bench/measure", {"machine", "point", "store", "sweep", "study", "training"}},
 };
 

@@ -1,4 +1,4 @@
-"""ds2-peer against planted times of PyTorch and a kbench that only prints: what it starts in which order, which times
+"""`peer ds2` against planted times of PyTorch and a kbench that only prints: what it starts in which order, which times
 count, and what it says where one is missing. Needs neither PyTorch nor a GPU.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts/ds2-peer"
+SCRIPT = ROOT / "scripts/peer"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
 from verification import peer, process  # noqa: E402
@@ -46,8 +46,8 @@ environment = dict(kbench_version="0", git_revision="abc", gpu=dict(name="a GPU"
 
 
 def load() -> types.ModuleType:
-    loader = importlib.machinery.SourceFileLoader("ds2_peer", str(SCRIPT))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("ds2_peer", loader))
+    loader = importlib.machinery.SourceFileLoader("peer_script", str(SCRIPT))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("peer_script", loader))
     loader.exec_module(module)
     return module
 
@@ -76,7 +76,7 @@ class DeepSpeech2Peer(unittest.TestCase):
 
     def run_script(self, *more: str, packages: bool = True) -> tuple[int, str, dict[str, Any]]:
         module = load()
-        command = [str(SCRIPT), "--kbench", str(self.kbench), "--out", str(self.out), *more]
+        command = [str(SCRIPT), "ds2", "--kbench", str(self.kbench), "--out", str(self.out), *more]
         spec = object() if packages else None
         output = io.StringIO()
         with (

@@ -1,4 +1,4 @@
-"""recurrent-peer against a cudnn_peer and a kbench that only print: which times count, and what it says where one is
+"""`peer recurrent` against a cudnn_peer and a kbench that only print: which times count, and what it says where one is
 missing or wrong. Needs no GPU."""
 
 import json
@@ -10,7 +10,7 @@ import unittest
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts/recurrent-peer"
+SCRIPT = ROOT / "scripts/peer"
 
 # A step takes as many microseconds as its batch by the standard algorithm, launched 2 more than as a graph; packed half
 # of that by the static one, which takes no fp32. Backward takes 10 more, the weights' gradients 20 more, which the static
@@ -75,7 +75,7 @@ class RecurrentPeer(unittest.TestCase):
             (self.folder / name).chmod(0o755)
 
     def run_script(self, *more: str) -> tuple[int, str, dict[str, Any]]:
-        command = [sys.executable, str(SCRIPT), "--kbench", str(self.folder / "kbench")]
+        command = [sys.executable, str(SCRIPT), "recurrent", "--kbench", str(self.folder / "kbench")]
         command += ["--peer", str(self.folder / "peer"), "--out", str(self.out), "--hidden", "256", *more]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         written = self.out / "recurrent-peer.json"

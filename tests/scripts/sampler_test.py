@@ -1,7 +1,8 @@
-"""The sampler of PyTorch on planted times, and what peer-ceilings and peer-compare make of its medians. Needs neither
+"""The sampler of PyTorch on planted times, and what peer-ceilings and `peer gpt2` make of its medians. Needs neither
 PyTorch nor a GPU.
 """
 
+import argparse
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -18,7 +19,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
-from verification import sampler  # noqa: E402
+from verification import peer_gpt2, sampler  # noqa: E402
 from verification.sampler import Launch, Run, Sampler, graph_of, one_by_one  # noqa: E402
 
 
@@ -169,11 +170,12 @@ class Gpu(Planted):
 
 class Compare(unittest.TestCase):
     def test_the_better_of_both_medians_counts_and_their_distance_is_shown(self) -> None:
-        module = load("peer-compare")
+        workload = peer_gpt2.Workload(argparse.Namespace())
         point = {"precision": "fp16", "batch": 1}
         medians = ({"eager": 9.9, "graph": 8.0}, {"eager": 9.0, "graph": 8.4})
         ours = {"status": "done", "reason": "", "median_ms": 4.0, "ci_low_ms": 3.9, "ci_high_ms": 4.2}
-        machine = {"versions": {"torch": "2", "transformers": "5"}}
+        ways = ["eager", "graph", "compile"]
+        run = {"machine": {"versions": {"torch": "2", "transformers": "5"}}, "request": {"ways": ways}}
         document = {
             "model": "m", "seq": 8, "started_at": "now",
             "kbench": {
@@ -181,14 +183,13 @@ class Compare(unittest.TestCase):
                 "figures": [point | ours],
             },
             "torch": [
-                {"machine": machine, "figures": [point | {"way": way, "median_ms": ms} for way, ms in run.items()]}
-                for run in medians
+                run | {"figures": [point | {"way": way, "median_ms": ms} for way, ms in of_run.items()]}
+                for of_run in medians
             ],
         }
-        ways = ["eager", "graph", "compile"]
-        document["rows"] = module.compare(document, ways)
+        document["rows"] = workload.rows(document)
         self.assertEqual(
-            module.page(document, ways).splitlines()[-3:],
+            workload.page(document).splitlines()[-3:],
             [
                 "| precision | batch | kbench [95 % interval] | torch eager | torch graph | torch compile "
                 "| kbench / best torch | drift |",

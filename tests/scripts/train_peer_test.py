@@ -1,4 +1,4 @@
-"""train-peer against planted times of PyTorch and a kbench that only prints: what it starts in which order, which times
+"""`peer train` against planted times of PyTorch and a kbench that only prints: what it starts in which order, which times
 count, and what it says where one is missing. Needs numpy, and neither PyTorch nor a GPU.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts/train-peer"
+SCRIPT = ROOT / "scripts/peer"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
 from verification import peer, process  # noqa: E402
@@ -49,8 +49,8 @@ environment = dict(kbench_version="0", git_revision="abc", gpu=dict(name="a GPU"
 
 
 def load() -> types.ModuleType:
-    loader = importlib.machinery.SourceFileLoader("train_peer", str(SCRIPT))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("train_peer", loader))
+    loader = importlib.machinery.SourceFileLoader("peer_script", str(SCRIPT))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("peer_script", loader))
     loader.exec_module(module)
     return module
 
@@ -82,7 +82,7 @@ class TrainPeer(unittest.TestCase):
 
     def run_script(self, *more: str, packages: bool = True) -> tuple[int, str, dict[str, Any]]:
         module = load()
-        command = [str(SCRIPT), "--kbench", str(self.kbench), "--out", str(self.out), *more]
+        command = [str(SCRIPT), "train", "--kbench", str(self.kbench), "--out", str(self.out), *more]
         spec = object() if packages else None
         output = io.StringIO()
         with (

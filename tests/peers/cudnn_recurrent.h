@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "bench/peer/recurrent_call.h"
+#include "tests/peers/recurrent_call.h"
 
 namespace kbench::cudnn {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "bench/device/device.h"
-#include "bench/peer/recurrent_layer.h"
 #include "bench/plan/providers/cuda/cudnn_handle.h"
+#include "tests/peers/recurrent_layer.h"
 
 namespace kbench::cudnn {
 

@@ -1,6 +1,6 @@
 // What cuDNN's recurrent layers are held against: the reference's gradients, each against finite differences of its
 // forward. Needs neither a device nor cuDNN.
-#include "bench/peer/recurrent_layer.h"
+#include "tests/peers/recurrent_layer.h"
 
 #include <gtest/gtest.h>
 

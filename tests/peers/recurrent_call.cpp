@@ -1,4 +1,4 @@
-#include "bench/peer/recurrent_call.h"
+#include "tests/peers/recurrent_call.h"
 
 #include <fmt/format.h>
 

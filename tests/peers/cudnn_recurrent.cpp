@@ -1,4 +1,4 @@
-#include "bench/peer/cudnn_recurrent.h"
+#include "tests/peers/cudnn_recurrent.h"
 
 #include <fmt/format.h>
 

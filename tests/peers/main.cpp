@@ -1,5 +1,5 @@
 // cudnn_peer: what each of cuDNN's algorithms takes for a convolution or a recurrent layer, one JSON object a line.
-// Built where kbench has cuDNN; not installed. scripts/ and the results in docs/ are who calls it.
+// Built with the tests where kbench has cuDNN; not installed. scripts/ and the results in docs/ are who calls it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,12 +8,12 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "bench/peer/cudnn_recurrent.h"
 #include "bench/plan/providers/cuda/cudnn_convolution.h"
 #include "bench/plan/providers/cuda/cudnn_handle.h"
 #include "bench/plan/providers/cuda/cudnn_library.h"
 #include "kbench/error.h"
 #include "models/problem.h"
+#include "tests/peers/cudnn_recurrent.h"
 
 namespace kbench {
 namespace {

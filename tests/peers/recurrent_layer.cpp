@@ -1,4 +1,4 @@
-#include "bench/peer/recurrent_layer.h"
+#include "tests/peers/recurrent_layer.h"
 
 #include <algorithm>
 #include <cmath>
