@@ -15,9 +15,9 @@ namespace kbench {
 /// equal to the axis `frames`, drawn as librispeech_like does, or read from a file.
 inline constexpr std::string_view lengths_name = "lengths", frames_name = "frames";
 inline constexpr std::string_view full_lengths = "full", drawn_lengths = "librispeech-like", lengths_of_file = "file";
-/// The axis, for models that have it. Shapes do not depend on it, because shorter sequences are padded.
+/// The axis, for models that have it. Shorter sequences are padded.
 inline ModelAxis lengths_axis() {
-    return {.name = lengths_name, .words = {full_lengths, drawn_lengths, lengths_of_file}};
+    return {.name = lengths_name, .words = {full_lengths, drawn_lengths, lengths_of_file}, .of_file = lengths_of_file};
 }
 
 /// Lengths of `batch` utterances in frames, longest first as loaders order a packed batch; the first is `longest`.

@@ -23,8 +23,12 @@ struct ModelAxis {
     std::int64_t most = std::numeric_limits<std::int32_t>::max();
     std::string_view most_is = "the largest count";  ///< what errors call the upper bound
     std::vector<std::string_view> words = {};        ///< the allowed words; empty: a count; the first is the usual one
+    /// The word for a file, of an axis that says where the numbers of the model's input of the same name come from.
+    std::string_view of_file = {};
 
     bool is_count() const { return words.empty(); }
+    /// Whether shapes depend on it.
+    bool shapes() const { return of_file.empty(); }
 };
 
 /// The value of each axis that was given.

@@ -254,13 +254,16 @@ void refuse_beyond_model(const RunOptions& run) {
     }
 }
 
-/// `--input` gives lengths too.
-void refuse_lengths_twice(const RunOptions& run) {
-    const auto asked = run.values.find(lengths_name);
-    if (asked == run.values.end() || !run.inputs.contains(lengths_name)) return;
-    if (const std::string word = text_of(asked->second.front()); word != lengths_of_file)
-        throw UsageError(fmt::format("--lengths {}: --input lengths={} gives others; leave out one of them", word,
-                                     run.inputs.find(lengths_name)->second.string()));
+/// `--input` gives the numbers that an axis says the origin of, too.
+void refuse_input_twice(const RunOptions& run) {
+    for (const ModelAxis& axis : run.model.axes) {
+        const auto asked = run.values.find(axis.name);
+        const auto input = run.inputs.find(axis.name);
+        if (axis.shapes() || asked == run.values.end() || input == run.inputs.end()) continue;
+        if (const std::string word = text_of(asked->second.front()); word != axis.of_file)
+            throw UsageError(fmt::format("--{0} {1}: --input {0}={2} gives others; leave out one of them", axis.name,
+                                         word, input->second.string()));
+    }
 }
 
 /// Throws UsageError where a dump would be written over another, over what the run itself writes or over what it reads.
@@ -298,7 +301,7 @@ void resolve(RunRequest& request) {
     refuse_lost_dumps(request);  // before any file is read
     take_shape_of_tokens(request.run);
     refuse_beyond_model(request.run);
-    refuse_lengths_twice(request.run);
+    refuse_input_twice(request.run);
     if (request.run.deterministic && request.run.retune)
         throw UsageError("--deterministic: measures no GEMM algorithms; leave out one of it and --retune");
     if (request.resume && request.run.out.empty()) throw UsageError("--resume: name the sweep's directory with --out");

@@ -206,6 +206,7 @@ std::string shape_text(std::initializer_list<std::pair<char, std::int64_t>> size
 ///   pads_columns()       whether its output may be computed with more columns than it has
 ///   time_steps()    the length of its serial chain: how often it must wait for a result of its own, as a
 ///                        recurrent layer does in each time step, on any number of units. Left out: 1
+///   loss                 a LossInfo: it is what training makes smaller
 ///   gradients()          its backward; a kind without it has none
 ///   in_training()        the op that a training forward runs: it also saves what the backward reads
 ///   accumulating()       the op whose backward adds to existing gradients, in place
@@ -230,6 +231,15 @@ concept OpStruct = requires {
     { T::unit(direction) } -> std::same_as<RoofUnit>;
 };
 
+/// What training needs to know of a loss beside its op.
+struct LossInfo {
+    std::string_view examples;  ///< what is learnt from: "tokens", "utterances"
+    /// There is a loss for each example. Otherwise the last token of each sequence, which has no target, has none.
+    bool has_all;
+    /// By which gradients of its mean over a batch are multiplied in fp16, where small numbers become 0.
+    double fp16_scale;
+};
+
 class Op;
 
 /// An op kind whose type is erased: a table of functions, all of which a kind needs to compile.
@@ -245,6 +255,7 @@ struct OpKind {
     std::vector<Fusion> (*fusions)(Direction);
     bool (*pads_columns)(const void*);
     std::int64_t (*time_steps)(const void*);
+    const LossInfo* loss;                                      ///< null where the kind is none
     Op (*on)(std::int64_t rows, std::int64_t columns);         ///< null where the kind has none
     Gradients (*gradients)();                                  ///< null where the kind has none
     Op (*in_training)(const void*);                            ///< the op itself where the kind has none
@@ -339,6 +350,12 @@ const OpKind& op_kind() {
                 else
                     return std::int64_t{1};
             },
+        .loss =
+            [] {
+                const LossInfo* info = nullptr;
+                if constexpr (requires { T::loss; }) info = &T::loss;
+                return info;
+            }(),
         .on =
             [] {
                 Op (*function)(std::int64_t, std::int64_t) = nullptr;

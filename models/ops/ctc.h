@@ -23,6 +23,9 @@ struct Ctc {
     static constexpr std::string_view kind = "ctc", what = "connectionist temporal classification loss";
     static constexpr std::string_view example = "t500n8v29s150[f2]";
     static constexpr Direction directions[] = {Direction::fwd, Direction::bwd};
+    /// It is a sum over an utterance's steps: where its mean is over few of them, its gradients are so much larger than
+    /// those of a mean over thousands of tokens.
+    static constexpr LossInfo loss{.examples = "utterances", .has_all = true, .fp16_scale = 64};
 
     std::int64_t steps, batch, labels, target;  ///< target: most labels that a sequence may have, at least 1
     std::int64_t frames_per_step = 1;

@@ -5,10 +5,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <numeric>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "bench/plan/data/read_file.h"
+#include "bench/plan/data/tokens.h"
 #include "kbench/error.h"
 #include "models/base/write_file.h"
 #include "models/lengths.h"
@@ -41,12 +46,7 @@ void write_lines(const std::filesystem::path& path, std::span<const std::int32_t
     write_file_atomically(path, text);
 }
 
-}  // namespace
-
-bool is_lengths_name(std::string_view name) {
-    return (name.starts_with(of_lengths) || name.starts_with(of_target_lengths)) && name.ends_with(ending);
-}
-
+/// That of options.inputs, or one of drawn lengths; empty where all are full.
 std::filesystem::path lengths_file(const RunOptions& options, const Point& point) {
     if (const auto given = options.inputs.find(lengths_name); given != options.inputs.end()) return given->second;
     if (point.axes.find(lengths_name) == nullptr || point.axes.text(lengths_name) != drawn_lengths) return {};
@@ -56,6 +56,7 @@ std::filesystem::path lengths_file(const RunOptions& options, const Point& point
     return path;
 }
 
+/// Empty where the plan has no such input, or options.inputs has its file.
 std::filesystem::path target_lengths_file(const RunOptions& options, const Plan& plan, std::int64_t longest,
                                           std::span<const std::int32_t> lengths) {
     constexpr std::string_view name = "target_lengths";
@@ -73,6 +74,7 @@ std::filesystem::path target_lengths_file(const RunOptions& options, const Plan&
     return path;
 }
 
+/// `useful`: useful_flops of the plan's model.
 void account_lengths(const Plan& plan, const std::vector<double>& useful, std::span<const std::int32_t> lengths,
                      Point& point) {
     const auto frames = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
@@ -91,6 +93,29 @@ void account_lengths(const Plan& plan, const std::vector<double>& useful, std::s
     }
     point.set(lengths_name, fmt::format("{} {:08x}", point.axes.text(lengths_name), hash_of(lengths)));
     point.set("useful_frames", frames);
+}
+
+}  // namespace
+
+bool is_lengths_name(std::string_view name) {
+    return (name.starts_with(of_lengths) || name.starts_with(of_target_lengths)) && name.ends_with(ending);
+}
+
+FilesByName inputs_with_lengths(const RunOptions& options, const PointPlans& plans, const Plan& plan, Point& point) {
+    FilesByName inputs = options.inputs;
+    const std::filesystem::path file = lengths_file(options, point);
+    if (file.empty()) return inputs;
+    inputs[std::string(lengths_name)] = file;
+    const ModelPoint padded = plans.model_point(point, point.batch());
+    const std::int64_t longest = padded.count(frames_name);
+    const std::vector<std::int32_t> lengths = read_numbers_of_rows(file, point.batch(), longest + 1, lengths_name);
+    if (const std::filesystem::path of_targets = target_lengths_file(options, plan, longest, lengths);
+        !of_targets.empty())
+        inputs["target_lengths"] = of_targets;
+    ModelSpec spec = options.model;
+    spec.build_at = [&](const ModelPoint& of) { return PointPlans::in_direction(point, options.model.build(of)); };
+    account_lengths(plan, useful_flops(spec, padded, lengths), lengths, point);
+    return inputs;
 }
 
 }  // namespace kbench

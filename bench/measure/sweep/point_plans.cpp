@@ -9,21 +9,15 @@
 #include "bench/plan/device_support.h"
 #include "kbench/error.h"
 #include "models/backward.h"
-#include "models/lengths.h"
-#include "models/ops/ctc.h"
 
 namespace kbench {
 namespace {
 
-/// Gradients of a mean over thousands of tokens are 0 in fp16, and products of zeros run faster than others. With this
-/// those of the logits are about 4e-5 at a vocabulary of 50257 and 4092 targets, of which fp16 keeps ten bits, while
-/// one target alone is no overflow yet. A CTC loss is a sum over an utterance's steps: where its mean is over few of
-/// them, its gradients are so much larger. `kbench train` finds its own.
-constexpr double fp16_loss_scale = 8192, fp16_ctc_loss_scale = 64;
-
+/// Gradients of a mean over thousands of tokens are 0 in fp16, and products of zeros run faster than others. `kbench
+/// train` finds a scale of its own.
 double loss_scale_of(const Model& forward, Precision precision) {
     if (precision != Precision::fp16 || !forward.loss) return 1;
-    return forward.loss->op.is<Ctc>() ? fp16_ctc_loss_scale : fp16_loss_scale;
+    return forward.loss->op.kind().loss->fp16_scale;
 }
 
 }  // namespace
@@ -51,7 +45,7 @@ PointPlans::PointPlans(const RunOptions& options, Device& device)
 ModelPoint PointPlans::model_point(const Point& point, std::int64_t batch) const {
     ModelPoint at;
     for (const ModelAxis& axis : options_.model.axes) {
-        if (axis.name == lengths_name) continue;
+        if (!axis.shapes()) continue;
         if (!axis.is_count())
             at.words[std::string(axis.name)] = point.axes.text(axis.name);
         else if (const auto count = point.axes.count(axis.name))

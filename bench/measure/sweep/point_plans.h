@@ -28,7 +28,7 @@ class PointPlans {
     /// fragments) is a few per cent of the memory.
     static constexpr double max_batch_step = 0.95;
 
-    /// Leaves lengths out: shapes do not depend on them, and the point has them.
+    /// Without the axes on which shapes do not depend; the point has them.
     ModelPoint model_point(const Point& point, std::int64_t batch) const;
     /// The model at that batch, with what the point's direction asks for.
     Model model(const Point& point, std::int64_t batch) const;

@@ -29,7 +29,6 @@
 #include "bench/plan/device_support.h"
 #include "kbench/error.h"
 #include "models/cost.h"
-#include "models/lengths.h"
 
 namespace kbench {
 namespace {
@@ -150,22 +149,6 @@ class Sweep {
                 const std::int64_t fits = plans_.largest(point, available);
                 return fits > 0 ? fmt::format("the largest batch that fits is {}", fits) : "not even batch 1 fits";
             });
-        FilesByName inputs = options_.inputs;
-        if (const std::filesystem::path file = lengths_file(options_, point); !file.empty()) {
-            inputs[std::string(lengths_name)] = file;
-            const ModelPoint padded = plans_.model_point(point, point.batch());
-            const std::vector<std::int32_t> lengths =
-                read_numbers_of_rows(file, point.batch(), padded.count(frames_name) + 1, lengths_name);
-            if (const std::filesystem::path of_targets =
-                    target_lengths_file(options_, plan, padded.count(frames_name), lengths);
-                !of_targets.empty())
-                inputs["target_lengths"] = of_targets;
-            ModelSpec spec = options_.model;
-            spec.build_at = [&](const ModelPoint& of) {
-                return PointPlans::in_direction(point, options_.model.build(of));
-            };
-            account_lengths(plan, useful_flops(spec, padded, lengths), lengths, point);
-        }
         kbench::measure({.plan = plan,
                          .device = device_,
                          .profiler = profiler_,
@@ -173,7 +156,7 @@ class Sweep {
                          .weights = weights,
                          .point = point,
                          .warnings = warnings,
-                         .inputs = inputs,
+                         .inputs = inputs_with_lengths(options_, plans_, plan, point),
                          .roofs = roofs_,
                          .dumps = options_.dumps,
                          .dump_gradients = options_.dump_gradients,

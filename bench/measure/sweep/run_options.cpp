@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include "models/lengths.h"
-
 namespace kbench {
 
 AxisValues RunOptions::of_model() const {
@@ -13,8 +11,8 @@ AxisValues RunOptions::of_model() const {
         if (axis.name == "batch") continue;  // which every model has
         if (axis.is_count())
             own.set(axis.name, axis.usual);
-        else if (axis.name == lengths_name && inputs.contains(lengths_name))
-            own.set(axis.name, std::string(lengths_of_file));
+        else if (!axis.shapes() && inputs.contains(axis.name))
+            own.set(axis.name, std::string(axis.of_file));
         else
             own.set(axis.name, std::string(axis.words.front()));
     }

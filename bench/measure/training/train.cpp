@@ -42,8 +42,10 @@ std::vector<double> read_numbers(const Plan& plan, TensorId id, Device& device) 
     return numbers;
 }
 
-bool has_ctc(const Model& model) {
-    return std::ranges::any_of(model.ops, [](const OpNode& node) { return node.op.is<Ctc>(); });
+const LossInfo& loss_of(const Model& model) {
+    for (const OpNode& node : model.ops)
+        if (const LossInfo* loss = node.op.kind().loss) return *loss;
+    throw std::logic_error(fmt::format("{} has no loss to train with", model.name));
 }
 
 /// Throws MeasurementError, exit 1, where a tensor that is to be saved holds a number that no training should leave.
@@ -107,10 +109,10 @@ Trainer::Trainer(Plan& plan, Device& device, const TrainOptions& options)
         });
 }
 
-std::string_view Trainer::unit() const { return has_ctc(plan_.model()) ? "utterances" : "tokens"; }
+std::string_view Trainer::unit() const { return loss_of(plan_.model()).examples; }
 
 std::int64_t Trainer::examples() const {
-    const Tensor& counted = plan_.model().tensors[has_ctc(plan_.model()) ? losses_ : inputs_.front()];
+    const Tensor& counted = plan_.model().tensors[loss_of(plan_.model()).has_all ? losses_ : inputs_.front()];
     return options_.micro_batches * counted.elements();
 }
 
@@ -154,7 +156,7 @@ double Trainer::mean_loss() {
     for (const double loss : read_numbers(plan_, losses_, device_)) sum += loss;
     const Tensor& read = plan_.model().tensors[inputs_.front()];
     const std::int64_t with_target =
-        has_ctc(plan_.model()) ? plan_.model().tensors[losses_].elements() : read.rows() * (read.columns() - 1);
+        loss_of(plan_.model()).has_all ? plan_.model().tensors[losses_].elements() : read.rows() * (read.columns() - 1);
     return sum / static_cast<double>(with_target);
 }
 
