@@ -28,7 +28,7 @@ struct ModelAxis {
 
     bool is_count() const { return words.empty(); }
     /// Whether shapes depend on it.
-    bool shapes() const { return of_file.empty(); }
+    bool changes_shapes() const { return of_file.empty(); }
 };
 
 /// The value of each axis that was given.

@@ -86,7 +86,9 @@ void add_evidence(std::vector<std::string>& evidence, const StepGrounds& step, c
                       fmt::format("of the active cycles {} busy, the most of the {} that were counted (measured)",
                                   unit.name, kind));
     add_share(f.rest_share, "of the time is above the roof time and not split (no counters)");
-    add_share(f.gap_share, "of the step and the gap before it is gaps, and starting and ending kernels (measured)");
+    add_share(
+        f.gap_share,
+        "of the step and the gap before it, without what recording adds, is gaps, and starting and ending kernels (measured)");
     if (f.occupancy_pct) evidence.push_back(fmt::format("achieved occupancy {:.0f} % (measured)", *f.occupancy_pct));
     if (!roofs.unavailable().empty()) evidence.push_back(fmt::format("no roofs: {}", roofs.unavailable()));
     if (!f.compute_known) evidence.emplace_back("no roof of the unit that computes it");

@@ -166,13 +166,13 @@ double l2_share_of_dram(const PointFacts& facts) {
     return dram && l2 && l2->per_s > dram->per_s ? dram->per_s / l2->per_s : 0;
 }
 
-/// Whether a smaller share slowed the group down more than the largest one did, beyond their intervals, and by so much
-/// that the largest one's time would not be said to stay either.
+/// Whether a smaller share slowed the group down more than the largest one did, beyond their intervals, and more than
+/// what is said to stay.
 bool contradicts_itself(const std::vector<TheftEffect>& effects) {
     const TheftEffect& most = effects.back();
     return std::ranges::any_of(effects, [&](const TheftEffect& effect) {
         return effect.share <= same_share * most.share && effect.ratio.low > most.ratio.high &&
-               std::log(effect.ratio.low) > stays_up_to * taken_away(most.share);
+               std::log(effect.ratio.low) > stays_up_to * taken_away(effect.share);
     });
 }
 

@@ -242,8 +242,8 @@ VerdictFacts facts_of(const StepGrounds& grounds) {
     f.time_us = facts.time_us;
     if (facts.time_us <= 0) return f;
     const auto share = [&](double us) { return us / facts.time_us; };
-    // What records add is a part of kernel and gap together, and no part of what starting a kernel takes. Of an empty
-    // kernel it is a third of both.
+    // A gap and its kernel's start and end are an empty kernel's latency together, which was timed without records.
+    // What these add is a part of the recorded kernel and gap alone.
     const double gaps_us = facts.gaps_us() + cycles.starts_us;
     if (gaps_us > 0) f.gap_share = std::min(1.0, gaps_us / without_records(facts, facts.kernels_us + facts.gaps_us()));
     f.launched = !facts.step->kernels.empty();

@@ -254,12 +254,12 @@ void refuse_beyond_model(const RunOptions& run) {
     }
 }
 
-/// `--input` gives the numbers that an axis says the origin of, too.
+/// An axis that says where an input comes from, and `--input` of that name, must not disagree.
 void refuse_input_twice(const RunOptions& run) {
     for (const ModelAxis& axis : run.model.axes) {
         const auto asked = run.values.find(axis.name);
         const auto input = run.inputs.find(axis.name);
-        if (axis.shapes() || asked == run.values.end() || input == run.inputs.end()) continue;
+        if (axis.changes_shapes() || asked == run.values.end() || input == run.inputs.end()) continue;
         if (const std::string word = text_of(asked->second.front()); word != axis.of_file)
             throw UsageError(fmt::format("--{0} {1}: --input {0}={2} gives others; leave out one of them", axis.name,
                                          word, input->second.string()));

@@ -235,7 +235,7 @@ concept OpStruct = requires {
 struct LossInfo {
     std::string_view examples;  ///< what is learnt from: "tokens", "utterances"
     /// There is a loss for each example. Otherwise the last token of each sequence, which has no target, has none.
-    bool has_all;
+    bool one_per_example;
     /// By which gradients of its mean over a batch are multiplied in fp16, where small numbers become 0.
     double fp16_scale;
 };

@@ -21,9 +21,9 @@ struct CrossEntropy {
     static constexpr std::string_view kind = "cross_entropy", what = "softmax with cross-entropy of the next token";
     static constexpr std::string_view example = "r1024v50257";
     static constexpr Direction directions[] = {Direction::fwd, Direction::bwd};
-    /// With this scale gradients of the logits are about 4e-5 at a vocabulary of 50257 and 4092 targets, of which fp16
-    /// keeps ten bits, while one target alone is no overflow yet.
-    static constexpr LossInfo loss{.examples = "tokens", .has_all = false, .fp16_scale = 8192};
+    /// Gradients of the logits are about 4e-5 with it at a vocabulary of 50257 and 4092 targets. fp16 keeps ten bits of
+    /// those, and one target alone is no overflow yet.
+    static constexpr LossInfo loss{.examples = "tokens", .one_per_example = false, .fp16_scale = 8192};
 
     std::int64_t rows, seq, vocab;  ///< seq >= 2
     bool operator==(const CrossEntropy&) const = default;

@@ -25,7 +25,7 @@ struct Ctc {
     static constexpr Direction directions[] = {Direction::fwd, Direction::bwd};
     /// It is a sum over an utterance's steps: where its mean is over few of them, its gradients are so much larger than
     /// those of a mean over thousands of tokens.
-    static constexpr LossInfo loss{.examples = "utterances", .has_all = true, .fp16_scale = 64};
+    static constexpr LossInfo loss{.examples = "utterances", .one_per_example = true, .fp16_scale = 64};
 
     std::int64_t steps, batch, labels, target;  ///< target: most labels that a sequence may have, at least 1
     std::int64_t frames_per_step = 1;

@@ -126,7 +126,10 @@ DRIFT: Column = ("drift", lambda row: f"{row['drift']:.1%}")
 
 
 def gpt2_config(model: str) -> dict[str, Any]:
-    from verification import gpt2  # only now, as it needs numpy
+    try:
+        from verification import gpt2  # only now, as it needs numpy
+    except ModuleNotFoundError as error:
+        raise Stop(MISSING, f"the Python package {error.name} is missing: pip install {error.name}") from error
 
     process.parameter_list("--model", model, [name for name in gpt2.CONFIGS if name != "gpt2-tiny"])
     return gpt2.CONFIGS[model]

@@ -41,7 +41,13 @@ class GpuSizeScaling : public testing::Test {
         Plan plan = plan_point(model, assign_steps(model, precision, providers, choice, 8), *device_, point, {});
         RandomWeights weights(1);
         std::vector<std::string> warnings;
-        measure({plan, *device_, *profiler_, options, weights, point, warnings});
+        measure({.plan = plan,
+                 .device = *device_,
+                 .profiler = *profiler_,
+                 .options = options,
+                 .weights = weights,
+                 .point = point,
+                 .warnings = warnings});
         std::cout << "size_scaling took " << point.phase_seconds["size_scaling"] << " s\n";
         for (const SizeScaling& scaling : point.size_scaling) {
             std::cout << scaling.steps.size() << " steps, " << scaling.axis << ' ' << scaling.unavailable << '\n';

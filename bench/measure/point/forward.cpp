@@ -125,7 +125,6 @@ Forward::Forward(const Plan& plan, Device& device, Profiler& profiler)
     whole_.enqueue = [this] {
         for (const WorkRange& step : steps_) enqueue(step);
     };
-    profiler.detach();
     for (std::size_t s = 0; s < plan.first_timed(); ++s) plan.run_step(s, device.stream());
     device.synchronize();
     double with_loading_ms = 0;

@@ -3,14 +3,9 @@
 
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
-#include "bench/device/device.h"
 #include "bench/measure/point/forward.h"
 #include "bench/measure/point/parts.h"
-#include "bench/plan/plan.h"
-#include "bench/profile/profiler.h"
 #include "kbench/result.h"
 
 namespace kbench {

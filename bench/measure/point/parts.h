@@ -24,7 +24,7 @@ namespace kbench {
 
 /// What every part works on, and how much of it is wanted.
 struct PartContext {
-    Plan& plan;  ///< of `point`, by plan_point
+    Plan& plan;  ///< made of `point` by plan_point
     Device& device;
     Profiler& profiler;
     const PointOptions& options;

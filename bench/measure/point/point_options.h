@@ -22,7 +22,7 @@ struct PointOptions {
     /// On a CPU the last three together end after so long, whatever else they would measure.
     double experiments_s = std::numeric_limits<double>::infinity();
     CounterRequest counters;
-    /// Further forwards whose outputs must have the bits of the first; 0: outputs are not checked at all.
+    /// Further forwards whose outputs must have the bits of the first; 0: only outputs that are dumped are checked.
     int output_repeats = 4;
     bool verify = true;
     std::uint64_t seed = 1;

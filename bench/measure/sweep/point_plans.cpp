@@ -1,6 +1,8 @@
 // Builds a point's model, assigns its steps, and finds the largest batch whose plan fits in memory.
 #include "bench/measure/sweep/point_plans.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -17,7 +19,10 @@ namespace {
 /// train` finds a scale of its own.
 double loss_scale_of(const Model& forward, Precision precision) {
     if (precision != Precision::fp16 || !forward.loss) return 1;
-    return forward.loss->op.kind().loss->fp16_scale;
+    const OpKind& kind = forward.loss->op.kind();
+    if (kind.loss == nullptr)
+        throw Unsupported(fmt::format("{} in fp16: it says no scale of its gradients", kind.name));
+    return kind.loss->fp16_scale;
 }
 
 }  // namespace
@@ -45,7 +50,7 @@ PointPlans::PointPlans(const RunOptions& options, Device& device)
 ModelPoint PointPlans::model_point(const Point& point, std::int64_t batch) const {
     ModelPoint at;
     for (const ModelAxis& axis : options_.model.axes) {
-        if (!axis.shapes()) continue;
+        if (!axis.changes_shapes()) continue;
         if (!axis.is_count())
             at.words[std::string(axis.name)] = point.axes.text(axis.name);
         else if (const auto count = point.axes.count(axis.name))

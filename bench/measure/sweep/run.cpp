@@ -124,6 +124,7 @@ class Sweep {
     /// One point of a model at one batch: planned, then all that there is to measure.
     void run(Point& point, std::vector<std::string>& warnings, const std::string& number) {
         refuse_unsupported(point);
+        profiler_.detach();  // algorithms are chosen by their times, too
         const Model model = plans_.model(point, point.batch());
         point.parameters = model.parameter_count();
         point.compulsory_bytes = compulsory_bytes(model, point.precision());
@@ -149,6 +150,7 @@ class Sweep {
                 const std::int64_t fits = plans_.largest(point, available);
                 return fits > 0 ? fmt::format("the largest batch that fits is {}", fits) : "not even batch 1 fits";
             });
+        const FilesByName inputs = inputs_with_lengths(options_, plans_, plan, point);
         kbench::measure({.plan = plan,
                          .device = device_,
                          .profiler = profiler_,
@@ -156,7 +158,7 @@ class Sweep {
                          .weights = weights,
                          .point = point,
                          .warnings = warnings,
-                         .inputs = inputs_with_lengths(options_, plans_, plan, point),
+                         .inputs = inputs,
                          .roofs = roofs_,
                          .dumps = options_.dumps,
                          .dump_gradients = options_.dump_gradients,

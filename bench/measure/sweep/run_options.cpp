@@ -11,7 +11,7 @@ AxisValues RunOptions::of_model() const {
         if (axis.name == "batch") continue;  // which every model has
         if (axis.is_count())
             own.set(axis.name, axis.usual);
-        else if (!axis.shapes() && inputs.contains(axis.name))
+        else if (!axis.changes_shapes() && inputs.contains(axis.name))
             own.set(axis.name, std::string(axis.of_file));
         else
             own.set(axis.name, std::string(axis.words.front()));

@@ -112,7 +112,7 @@ Trainer::Trainer(Plan& plan, Device& device, const TrainOptions& options)
 std::string_view Trainer::unit() const { return loss_of(plan_.model()).examples; }
 
 std::int64_t Trainer::examples() const {
-    const Tensor& counted = plan_.model().tensors[loss_of(plan_.model()).has_all ? losses_ : inputs_.front()];
+    const Tensor& counted = plan_.model().tensors[loss_of(plan_.model()).one_per_example ? losses_ : inputs_.front()];
     return options_.micro_batches * counted.elements();
 }
 
@@ -155,8 +155,8 @@ double Trainer::mean_loss() {
     double sum = 0;
     for (const double loss : read_numbers(plan_, losses_, device_)) sum += loss;
     const Tensor& read = plan_.model().tensors[inputs_.front()];
-    const std::int64_t with_target =
-        loss_of(plan_.model()).has_all ? plan_.model().tensors[losses_].elements() : read.rows() * (read.columns() - 1);
+    const std::int64_t with_target = loss_of(plan_.model()).one_per_example ? plan_.model().tensors[losses_].elements()
+                                                                            : read.rows() * (read.columns() - 1);
     return sum / static_cast<double>(with_target);
 }
 

@@ -103,6 +103,7 @@ void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::s
 ActivityRecorder::ActivityRecorder() {
     KBENCH_CUPTI(cuptiActivityRegisterCallbacks(give_buffer, take_buffer));
     KBENCH_CUPTI(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    restarted();
 }
 
 ActivityRecorder::~ActivityRecorder() {

@@ -39,7 +39,10 @@ class CudaProfiler final : public Profiler {
   public:
     explicit CudaProfiler(Device& device) : device_(device), state_(device.info().gpu.value().uuid) {}
 
-    void detach() override { detach_cupti(); }
+    void detach() override {
+        device_.synchronize();  // CUPTI must not be left while it is in use
+        detach_cupti();
+    }
 
     void watch(std::vector<WorkRange> ranges) override {
         ranges_ = std::move(ranges);

@@ -17,7 +17,7 @@ enum : int { mig_not_supported = 43, sli_not_supported = 44, wsl_not_supported =
 
 /// CUPTI was called since the last detach_cupti(): a machine without it has nothing to end.
 std::atomic<bool> is_attached = false;
-std::atomic<bool> is_detached = false;  ///< and nobody has made it ready again
+std::atomic<bool> was_ended = false;  ///< by detach_cupti(), and nothing was recorded since
 
 }  // namespace
 
@@ -59,11 +59,10 @@ void check(CUptiResult status, const char* call, const char* file, int line) {
 }
 
 void detach_cupti() {
-    if (!is_attached.exchange(false)) return;
-    cuptiFinalize();  // where it refuses, all is timed as before
-    is_detached = true;
+    if (is_attached.exchange(false) && cuptiFinalize() == CUPTI_SUCCESS) was_ended = true;
 }
 
-bool take_detached() { return is_detached.exchange(false); }
+bool needs_restart() { return was_ended; }
+void restarted() { was_ended = false; }
 
 }  // namespace kbench::cuda

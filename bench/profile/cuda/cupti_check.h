@@ -15,12 +15,14 @@ std::string_view profiling_obstacle(CUptiResult status);
 /// Unless `status` is CUPTI_SUCCESS throws DeviceError: the obstacle, or `call`, `file`:`line` and CUPTI's text.
 void check(CUptiResult status, const char* call, const char* file, int line);
 
-/// Ends whatever CUPTI does in this process. Nothing may record, count or sample meanwhile. With CUPTI there, a graph
-/// of empty kernels takes up to 1.4 times as long: docs/method.md, "End to end".
+/// Ends whatever CUPTI does in this process. Nothing may record, count or sample meanwhile, in any thread. With CUPTI
+/// there, a graph of empty kernels takes up to 1.4 times as long: docs/method.md, "End to end".
 void detach_cupti();
-/// Whether detach_cupti() was called, and this not since. Only the activity API begins anew by itself then; the
-/// profiler's calls say that CUPTI is not initialised.
-bool take_detached();
+/// Whether detach_cupti() ended it, and nothing was recorded since. Recording begins anew by itself; the profiler's
+/// calls then say that CUPTI is not initialised.
+bool needs_restart();
+/// Called by what records.
+void restarted();
 
 }  // namespace kbench::cuda
 

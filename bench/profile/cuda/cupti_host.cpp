@@ -43,7 +43,7 @@ std::vector<std::string> supported_chips() {
 
 std::string chip_of_device(int device) {
     load_what_cupti_opens_by_name();
-    if (take_detached()) const ActivityRecorder begins_anew;
+    if (needs_restart()) const ActivityRecorder recorder;
     CUpti_Profiler_Initialize_Params initialize{};
     initialize.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
     KBENCH_CUPTI(cuptiProfilerInitialize(&initialize));

@@ -552,7 +552,6 @@ TEST(WithinErrors, OfTheTimeComeFromRecording) {
     EXPECT_EQ(judged(result).steps[0].rule, "within-error");
 }
 
-/// Which of two levels has the longest roof time is said only where it can be told.
 /// An empty kernel takes 1 us from start to start on the known machine, of which the gap before it is a quarter; its
 /// records add 0.55 us, or nothing.
 Verdict short_kernel(double us, bool recording_adds) {
@@ -575,6 +574,7 @@ TEST(Judge, SetsStartingAKernelAgainstItsTimeWithoutRecords) {
     EXPECT_EQ(short_kernel(3.8, true).rule, "idle-sms");
 }
 
+/// Which of two levels has the longest roof time is said only where it can be told.
 TEST(WithinErrors, TwoLevelsThatTieAreBothNamed) {
     EXPECT_EQ(judged(known::result_of({{.dram = 0.7, .l2 = 0.69}})).steps[0].level, "DRAM or L2");
     EXPECT_EQ(judged(known::result_of({{.dram = 0.69, .l2 = 0.7}})).steps[0].level, "L2 or DRAM");

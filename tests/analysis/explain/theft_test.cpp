@@ -307,8 +307,8 @@ TEST(Theft, WhatStaysWhateverIsTakenIsNotBound) {
         return theft_of(point).by_op[0].dram.finding;
     };
     EXPECT_EQ(finding(1.002), does_not);
-    EXPECT_EQ(finding(1.07), does_not) << "would be an elasticity under 0.2 if the largest share did it";
-    EXPECT_EQ(finding(1.08), cannot_tell);
+    EXPECT_EQ(finding(1.02), does_not) << "an elasticity under 0.2";
+    EXPECT_EQ(finding(1.023), cannot_tell);
 }
 
 /// Beside a copy a thief gets 22 % of DRAM where it is asked for 30 %, and 20 % where it is asked for 20 %.

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "bench/command/micro_options.h"
 #include "bench/micro/columns.h"
@@ -490,6 +491,17 @@ class Session : public testing::Test {
     Result result_;
     std::optional<MicroSession> session_;
 };
+
+TEST_F(Session, EveryRepetitionIsTimedWithNothingAttached) {
+    OtherProfiler other;
+    session_.emplace(options_, cpu(), other, providers_, result_, 1e-5);
+    const MicroCase gemm = micro("gemm", "m48n40k32", "onednn");
+    for (int repetition = 0; repetition < 3; ++repetition)
+        session_->measure(gemm, [&] {
+            EXPECT_EQ(std::exchange(other.detached, 0), 1) << repetition;
+            session_->sample(3 * session_->runs_a_sample());
+        });
+}
 
 TEST_F(Session, AVerifiedBenchmarkBecomesAPointOfOneRun) {
     std::size_t samples = 0;

@@ -15,6 +15,7 @@
 #include "bench/command/ceilings_options.h"
 #include "kbench/error.h"
 #include "tests/bench/refusal.h"
+#include "tests/bench/small_run.h"
 #include "tests/bench/temporary_directory.h"
 
 namespace kbench {
@@ -96,6 +97,14 @@ class CeilingsOfADevice : public testing::Test {
     double seconds_ = 0;
     std::vector<std::string> warnings_;
 };
+
+TEST(CeilingSource, MeasuresWithNothingAttached) {
+    OtherProfiler profiler;
+    const CeilingSource source = ceiling_source(cpu(), profiler);
+    EXPECT_EQ(profiler.detached, 0);
+    EXPECT_THAT(source.measure(0.01), testing::Not(IsEmpty()));
+    EXPECT_EQ(profiler.detached, 1);
+}
 
 TEST_F(CeilingsOfADevice, IsMeasuredOnceAndRememberedWithEveryField) {
     const CeilingRun first = obtain();

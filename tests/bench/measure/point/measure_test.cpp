@@ -188,10 +188,10 @@ TEST(Measure, ConditionsAreThoseOfTheSamplesAndNotOfTheWarmUp) {
     WarmingMachine machine;
     OtherProfiler profiler;
     profiler.state = &machine;
-    RunOptions options = small_run({});
-    options.sampler.warm_up_s = 0.15;
-    options.sampler.min_time_s = options.sampler.time_budget_s = 0.2;
-    options.sampler.min_samples = 40;
+    RunOptions longer = small_run({});
+    longer.sampler.warm_up_s = 0.15;
+    longer.sampler.min_time_s = longer.sampler.time_budget_s = 0.2;
+    longer.sampler.min_samples = 40;
     Point point;
     parts(
         point,
@@ -199,7 +199,7 @@ TEST(Measure, ConditionsAreThoseOfTheSamplesAndNotOfTheWarmUp) {
             options.step_runs = options.output_repeats = 0;
             options.leave_out_experiments();
         },
-        profiler, options);
+        profiler, longer);
     const Conditions& conditions = point.conditions;
     EXPECT_EQ(conditions.sm_clock_mhz.value, 1700);
     EXPECT_THAT(conditions.throttle_reasons, IsEmpty());
