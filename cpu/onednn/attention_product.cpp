@@ -72,18 +72,20 @@ std::size_t BatchedAttentionProduct::workspace_bytes() const {
     return state_->scratchpad_offset() + state_->desc.scratchpad_desc().get_size();
 }
 
-void BatchedAttentionProduct::run(const void* qkv, const void* probabilities, void* out, void* workspace) const {
-    char* first = static_cast<char*>(workspace);
-    char* scratchpad = first + state_->scratchpad_offset();
-    if (state_->kind == Kind::scores) {
-        char* second = first + state_->scratchpad_offset() / 2;
-        state_->copy_part(qkv, 0, first);
-        state_->copy_part(qkv, 1, second);
-        onednn::check(state_->call.run({first, second, out, scratchpad}), "attention scores");
-    } else {
-        state_->copy_part(qkv, 2, first);
-        onednn::check(state_->call.run({probabilities, first, out, scratchpad}), "attention context");
-    }
+void BatchedAttentionProduct::run_scores(In<"qkv"> qkv, Out<"scores"> scores, void* workspace) const {
+    char* const first = static_cast<char*>(workspace);
+    char* const second = first + state_->scratchpad_offset() / 2;
+    state_->copy_part(qkv, 0, first);
+    state_->copy_part(qkv, 1, second);
+    onednn::check(state_->call.run({first, second, scores, first + state_->scratchpad_offset()}), "attention scores");
+}
+
+void BatchedAttentionProduct::run_context(In<"probabilities"> probabilities, In<"qkv"> qkv, Out<"out"> out,
+                                          void* workspace) const {
+    char* const first = static_cast<char*>(workspace);
+    state_->copy_part(qkv, 2, first);
+    onednn::check(state_->call.run({probabilities, first, out, first + state_->scratchpad_offset()}),
+                  "attention context");
 }
 
 std::string BatchedAttentionProduct::implementation() const { return state_->desc.impl_info_str(); }

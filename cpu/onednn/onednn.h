@@ -116,8 +116,10 @@ class BatchedAttentionProduct {
     BatchedAttentionProduct(Kind kind, const AttentionShape& shape, Precision precision, bool upcast);
     ~BatchedAttentionProduct();
     std::size_t workspace_bytes() const;
-    /// scores: x is qkv, probabilities is null. context: x is qkv, probabilities is given.
-    void run(const void* qkv, const void* probabilities, void* out, void* workspace) const;
+    /// Kind::scores only.
+    void run_scores(In<"qkv"> qkv, Out<"scores"> scores, void* workspace) const;
+    /// Kind::context only.
+    void run_context(In<"probabilities"> probabilities, In<"qkv"> qkv, Out<"out"> out, void* workspace) const;
     std::string implementation() const;
 
   private:

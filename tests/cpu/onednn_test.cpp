@@ -179,7 +179,7 @@ TEST_P(OneDnn, BatchedScoresAreTheWholeSquareOfEachHead) {
             Matrix scores = Matrix::poisoned(upcast ? DataType::fp32 : type, 2 * 3 * seq, seq);
             const BatchedAttentionProduct step(BatchedAttentionProduct::Kind::scores, shape, precision, upcast);
             Workspace workspace(step.workspace_bytes());
-            step.run(qkv.data(), nullptr, scores.data(), workspace.data());
+            step.run_scores(qkv.data(), scores.data(), workspace.data());
             const auto all = elements(scores.rows, scores.columns);
             expect_agrees(scores, all, reference::attention_scores({shape, upcast}, qkv.view(), all), precision);
         }
@@ -193,7 +193,7 @@ TEST_P(OneDnn, BatchedContextPutsHeadsSideBySide) {
         Matrix out = Matrix::poisoned(type, 2 * seq, 3 * 64);
         const BatchedAttentionProduct step(BatchedAttentionProduct::Kind::context, shape, precision, false);
         Workspace workspace(step.workspace_bytes());
-        step.run(qkv.data(), probabilities.data(), out.data(), workspace.data());
+        step.run_context(probabilities.data(), qkv.data(), out.data(), workspace.data());
         const auto all = elements(out.rows, out.columns);
         expect_agrees(out, all, reference::attention_context({shape}, probabilities.view(), qkv.view(), all),
                       precision);

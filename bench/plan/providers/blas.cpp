@@ -5,36 +5,19 @@
 
 #include "bench/plan/bind.h"
 #include "bench/plan/provider.h"
+#include "bench/plan/providers/product_slots.h"
 #include "models/ops/list.h"
 
 namespace kbench {
 namespace {
 
-std::unique_ptr<Computation> gemm(const Gemm&, const Step& step, Precision precision) {
-    const std::string version = cpu::blas_version();
-    if (step.direction == Direction::dgrad)
-        return bound(
-            version,
-            +[](DataType type, const Gemm& gemm, Stride<"dy"> padded, In<"dy"> dy, In<"w"> w, Out<"dx"> dx) {
-                cpu::blas_gemm(type, gemm.product(Direction::dgrad, padded), dy, w, dx, false);
-            },
-            step, precision);
-    if (step.direction == Direction::fwd)
-        return bound(
-            version,
-            +[](DataType type, const Gemm& gemm, In<"x"> x, In<"w"> w, Out<"out"> out) {
-                cpu::blas_gemm(type, gemm.product(Direction::fwd), x, w, out, false);
-            },
-            step, precision);
-    return bound(
-        version,
-        +[](DataType type, const Gemm& gemm, Stride<"dy"> padded, In<"x"> x, In<"dy"> dy, Out<"dw"> dw) {
-            const Gemm::Product product = gemm.product(Direction::wgrad, padded);
-            const void *left = x, *right = dy;
-            if (product.left_is_second) std::swap(left, right);
-            cpu::blas_gemm(type, product, left, right, dw, gemm.accumulates);
-        },
-        step, precision);
+std::unique_ptr<Computation> gemm(const Gemm& op, const Step& step, Precision precision) {
+    const auto multiply = [type = storage_type(precision), product = op.product(step.direction, step.padded_columns),
+                           adds = op.accumulates && step.direction == Direction::wgrad](
+                              const void* left, const void* right, void* out, void*) {
+        cpu::blas_gemm(type, product, left, right, out, adds);
+    };
+    return product_computation(cpu::blas_version(), 0, op, step, precision, multiply);
 }
 
 std::unique_ptr<Computation> attention(const Attention& op, const Step& step, Precision precision) {

@@ -7,6 +7,7 @@
 
 #include "bench/plan/bind.h"
 #include "bench/plan/provider.h"
+#include "bench/plan/providers/product_slots.h"
 #include "bench/plan/providers/recurrent_operands.h"
 #include "models/ops/list.h"
 
@@ -45,11 +46,12 @@ class MatmulComputation final : public Computation {
     cpu::Matmul matmul_;
 };
 
-/// A cpu/onednn class with `implementation` and `workspace_bytes`, and the member function or function that runs it on
-/// operands and the workspace.
-template <class Primitive, class Run, class... Parameters>
+/// A cpu/onednn class with `implementation` and `workspace_bytes`, and the member function that runs it on operands and
+/// the workspace.
+template <class Primitive, class... Parameters>
 class PrimitiveComputation final : public Computation {
   public:
+    using Run = void (Primitive::*)(Parameters...) const;
     PrimitiveComputation(std::unique_ptr<Primitive> primitive, Run function, const Step& step, Precision precision)
         : primitive_(std::move(primitive)), run_(function), arguments_(step, precision) {}
     std::string implementation() const override { return primitive_->implementation(); }
@@ -67,48 +69,18 @@ class PrimitiveComputation final : public Computation {
 template <class Primitive, class... Parameters>
 std::unique_ptr<Computation> wrap(std::unique_ptr<Primitive> primitive, void (Primitive::*run)(Parameters...) const,
                                   const Step& step, Precision precision) {
-    return std::make_unique<PrimitiveComputation<Primitive, decltype(run), Parameters...>>(std::move(primitive), run,
-                                                                                           step, precision);
-}
-template <class Primitive, class... Parameters>
-std::unique_ptr<Computation> wrap(std::unique_ptr<Primitive> primitive, void (*run)(const Primitive&, Parameters...),
-                                  const Step& step, Precision precision) {
-    return std::make_unique<PrimitiveComputation<Primitive, decltype(run), Parameters...>>(std::move(primitive), run,
-                                                                                           step, precision);
+    return std::make_unique<PrimitiveComputation<Primitive, Parameters...>>(std::move(primitive), run, step, precision);
 }
 
 /// Computes on operands as they are, none packed.
 std::unique_ptr<Computation> plain_matmul(const Gemm& op, const Step& step, Precision precision) {
-    using cpu::PlainMatmul;
-    auto matmul = std::make_unique<PlainMatmul>(op.product(step.direction, step.padded_columns), precision,
-                                                op.accumulates && step.direction == Direction::wgrad);
-    if (step.direction == Direction::dgrad)
-        return wrap(
-            std::move(matmul),
-            +[](const PlainMatmul& p, In<"dy"> dy, In<"w"> w, Out<"dx"> dx, void* workspace) {
-                p.run(dy, w, dx, workspace);
-            },
-            step, precision);
-    if (step.direction == Direction::fwd)
-        return wrap(
-            std::move(matmul),
-            +[](const PlainMatmul& p, In<"x"> x, In<"w"> w, Out<"out"> out, void* workspace) {
-                p.run(x, w, out, workspace);
-            },
-            step, precision);
-    if (op.product(step.direction).left_is_second)
-        return wrap(
-            std::move(matmul),
-            +[](const PlainMatmul& p, In<"x"> x, In<"dy"> dy, Out<"dw"> dw, void* workspace) {
-                p.run(dy, x, dw, workspace);
-            },
-            step, precision);
-    return wrap(
-        std::move(matmul),
-        +[](const PlainMatmul& p, In<"x"> x, In<"dy"> dy, Out<"dw"> dw, void* workspace) {
-            p.run(x, dy, dw, workspace);
-        },
-        step, precision);
+    const auto matmul =
+        std::make_shared<const cpu::PlainMatmul>(op.product(step.direction, step.padded_columns), precision,
+                                                 op.accumulates && step.direction == Direction::wgrad);
+    const auto multiply = [matmul](const void* left, const void* right, void* out, void* workspace) {
+        matmul->run(left, right, out, workspace);
+    };
+    return product_computation(matmul->implementation(), matmul->workspace_bytes(), op, step, precision, multiply);
 }
 
 std::unique_ptr<Computation> matmul(const Gemm& op, const Step& step, Precision precision) {
@@ -132,21 +104,15 @@ std::unique_ptr<Computation> attention_gradient(const Attention& op, const Step&
 using cpu::BatchedAttentionProduct;
 
 std::unique_ptr<Computation> scores(const AttentionScores& op, const Step& step, Precision precision) {
-    return wrap(
-        std::make_unique<BatchedAttentionProduct>(BatchedAttentionProduct::Kind::scores, op.shape, precision,
-                                                  op.upcast),
-        +[](const BatchedAttentionProduct& p, In<"qkv"> qkv, Out<"scores"> scores, void* workspace) {
-            p.run(qkv, nullptr, scores, workspace);
-        },
-        step, precision);
+    return wrap(std::make_unique<BatchedAttentionProduct>(BatchedAttentionProduct::Kind::scores, op.shape, precision,
+                                                          op.upcast),
+                &BatchedAttentionProduct::run_scores, step, precision);
 }
 
 std::unique_ptr<Computation> context(const AttentionContext& op, const Step& step, Precision precision) {
     return wrap(
         std::make_unique<BatchedAttentionProduct>(BatchedAttentionProduct::Kind::context, op.shape, precision, false),
-        +[](const BatchedAttentionProduct& p, In<"probabilities"> probabilities, In<"qkv"> qkv, Out<"out"> out,
-            void* workspace) { p.run(qkv, probabilities, out, workspace); },
-        step, precision);
+        &BatchedAttentionProduct::run_context, step, precision);
 }
 
 /// Its weight is packed once where it stays as it is, otherwise in every run, behind the primitive's workspace.
