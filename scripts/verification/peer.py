@@ -236,6 +236,14 @@ class Workload:
         threads = "" if environment["gpu"] else f", {environment['host']['threads']} and {machine['threads']} threads"
         return f"{', '.join([ours, *theirs])}{threads}; {document['started_at']}."
 
+    def about_rounds(self, document: dict[str, Any], side: str, what: str) -> str:
+        """An about() of what runs in rounds: PyTorch's runs are document[side], `what` says what rows or columns are."""
+        environment, machine = document["kbench"][-1]["environment"], document[side][0]["machine"]
+        return (
+            f"{self.programs(document, environment, machine)} Medians in milliseconds, of {document['rounds']} rounds in "
+            f"turn the better; drift is how far a side's lie apart at most. {what}"
+        )
+
     def page(self, document: dict[str, Any]) -> str:
         titles, cells = zip(*self.columns(document), strict=True)
         rows = [[cell(row) for cell in cells] for row in document["rows"]]

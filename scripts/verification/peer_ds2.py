@@ -79,12 +79,8 @@ class Workload(peer.Workload):
         return f"deepspeech2, {layers}, {what}, on {peer.device(environment)}"
 
     def about(self, document: dict[str, Any]) -> str:
-        environment, machine = document["kbench"][-1]["environment"], document["torch"][0]["machine"]
-        return (
-            f"{self.programs(document, environment, machine)} Medians in milliseconds, of {document['rounds']} rounds in "
-            "turn the better; drift is how far a side's lie apart at most. packed: recurrent layers as deepspeech.pytorch "
-            "runs them; plain: without packing."
-        )
+        what = "packed: recurrent layers as deepspeech.pytorch runs them; plain: without packing."
+        return self.about_rounds(document, "torch", what)
 
     def columns(self, document: dict[str, Any]) -> list[peer.Column]:
         return [*peer.texts("precision", "batch"), *peer.times(self.names), peer.RATIO, peer.DRIFT]

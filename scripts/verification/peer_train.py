@@ -97,12 +97,8 @@ class Workload(peer.Workload):
         return f"{document['model']}, seq {document['seq']}, training, on {peer.device(environment)}"
 
     def about(self, document: dict[str, Any]) -> str:
-        environment, machine = document["kbench"][-1]["environment"], document["eager"][0]["machine"]
-        return (
-            f"{self.programs(document, environment, machine)} Medians in milliseconds, of {document['rounds']} rounds in "
-            "turn the better; drift is how far a side's lie apart at most. gradients: forward, loss and backward; train: "
-            "with AdamW."
-        )
+        what = "gradients: forward, loss and backward; train: with AdamW."
+        return self.about_rounds(document, "eager", what)
 
     def columns(self, document: dict[str, Any]) -> list[peer.Column]:
         def tokens(row: dict[str, Any]) -> str:
