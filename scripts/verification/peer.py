@@ -148,10 +148,9 @@ class Workload:
 
     stem = ""  # what its files are called
     schema = ""
-    sign = ""  # the file by which --out is refused; where it is empty, its JSON file
     other = "PyTorch"  # who takes turns with kbench
     libraries: tuple[str, ...] = ("torch",)  # none where PyTorch is not the peer
-    rounds = 2  # where it is not told; 0: it has an order of its own
+    rounds = 2  # where it is not told
     counts: tuple[str, ...] = ("rounds",)  # options that are 1 or more
     cases: dict[str, str] = {}  # by backend, where it is not told; precisions likewise
     precisions: dict[str, list[str]] = {}
@@ -167,12 +166,10 @@ class Workload:
         add, default = parser.add_argument, "[%(default)s]"
         if cls.cases:
             add("--cases", metavar="P:B,...", help="precision:batch [{cuda}; on a CPU {cpu}]".format(**cls.cases))
-        if cls.rounds:
-            add("--rounds", type=int, default=cls.rounds, help=f"of {cls.other} and kbench in turn {default}")
+        add("--rounds", type=int, default=cls.rounds, help=f"of {cls.other} and kbench in turn {default}")
         if cls.libraries:
-            figure = "figure of either side" if cls.cases else "PyTorch figure"
             add("--backend", choices=["cuda", "cpu"], default="cuda", help=default)
-            add("--seconds", type=float, default=2, help=f"of samples for each {figure} {default}")
+            add("--seconds", type=float, default=2, help=f"of samples for each figure of either side {default}")
             add("--min-runs", type=int, default=10, help=f"PyTorch's samples at the least {default}")
             add("--limit", type=float, default=60, help=f"seconds for each PyTorch figure at most {default}")
         add("--out", metavar="DIR", required=True)
@@ -184,7 +181,7 @@ class Workload:
             asked.cases = parse_cases(asked.cases or self.cases[asked.backend], self.precisions[asked.backend])
         process.at_least_one(asked, *self.counts)
         asked.out = pathlib.Path(asked.out)
-        if (asked.out / (self.sign or f"{self.stem}.json")).exists():
+        if (asked.out / f"{self.stem}.json").exists():
             raise Stop(BAD_USAGE, f"--out {asked.out}: holds a comparison already; choose another directory")
         asked.kbench = process.find_kbench(asked.kbench)
         for package in self.libraries:

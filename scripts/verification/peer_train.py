@@ -1,7 +1,7 @@
 """A training step of GPT-2 in kbench and in PyTorch.
 
-The order is PyTorch, kbench, PyTorch, kbench, then torch.compile. Of two medians the better one counts on both sides,
-and how far they lie apart is shown. Two things are timed:
+In each round PyTorch runs first, then torch.compile, then kbench. Of a side's medians the better one counts, and how far
+they lie apart is shown. Two things are timed:
 
   gradients   forward, loss and backward     (kbench: --direction train --optimizer none)
   train       the same and AdamW             (kbench: --direction train)
@@ -14,68 +14,37 @@ CPU with a thread bound to each physical core. It warms up for 1 s, as kbench do
 latency: a CUDA graph, or the CPU's steps.
 
 torch.compile needs a C compiler and minutes: where it fails or is not done within --compile-limit, "did not run" and
-the reason stand in its place.
+the reason stand in its place, and the next rounds do without it.
 
 It writes train-peer.json and train-peer.md. Needs torch and transformers.
 """
 
-import argparse
-from collections.abc import Iterator
 from typing import Any
 
-from verification import peer
-from verification.process import BAD_USAGE, Stop
+from verification import peer, peer_gpt2
 
 OPTIMIZERS = {"gradients": "none", "train": "adamw"}
-MODELS = {"cuda": "gpt2-large", "cpu": "gpt2"}
 
 
-class Workload(peer.Workload):
+class Workload(peer_gpt2.Workload):
     stem = "train-peer"
-    schema = "kbench.train-peer/1"
-    libraries = ("torch", "transformers")
+    schema = "kbench.train-peer/2"
     cases = {"cuda": "bf16:4,bf16:16,tf32:4,fp32:4", "cpu": "fp32:1,fp32:4,bf16:1,bf16:4"}
     precisions = {"cuda": ["bf16", "tf32", "fp32"], "cpu": ["bf16", "fp32"]}
     left = 3
-    names = {"kbench": "kbench", "eager": "torch eager", "compile": "torch.compile"}
 
-    @classmethod
-    def add_options(cls, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--model", help="[gpt2-large; on a CPU gpt2]")
-        parser.add_argument("--seq", type=int, default=1024, help="[%(default)s]")
-        parser.add_argument("--no-compile", action="store_true", help="no torch.compile; a CPU has none")
-        parser.add_argument("--compile-limit", type=float, default=300, help="seconds, for all cases [%(default)s]")
-        super().add_options(parser)
+    program = "torch_steps"
+    work = "training"
+    parts = tuple(OPTIMIZERS)
+    explained = "gradients: forward, loss and backward; train: with AdamW."
+    models = {"cuda": "gpt2-large", "cpu": "gpt2"}
+    ways = {"cuda": ["eager"], "cpu": ["eager"]}
+    least_seq = 2  # a token and its next one
 
-    def check(self) -> None:
-        super().check()
-        asked = self.asked
-        asked.model = asked.model or MODELS[asked.backend]
-        longest = peer.gpt2_config(asked.model)["n_positions"]
-        if not 2 <= asked.seq <= longest:
-            raise Stop(BAD_USAGE, f"--seq {asked.seq}: must be in 2 to {longest}")
-
-    def settings(self) -> dict[str, Any]:
-        same = {key: getattr(self.asked, key) for key in ("model", "seq", "backend", "rounds")}
-        return same | {"eager": [], "kbench": [], "compile": []}
-
-    def run(self, document: dict[str, Any]) -> Iterator[None]:
-        asked = self.asked
-        request = {"model": asked.model, "seq": asked.seq, "cases": asked.cases}
-        for number in range(1, asked.rounds + 1):
-            document["eager"].append(self.run_torch("torch_steps", **request, way="eager"))
-            document["kbench"].append(self.both_of_kbench(number))
-            yield
-        if asked.backend == "cuda" and not asked.no_compile:
-            document["compile"].append(self.run_torch("torch_steps", asked.compile_limit, **request, way="compile"))
-            yield
-
-    def both_of_kbench(self, number: int) -> dict[str, Any]:
+    def of_kbench(self, number: int) -> dict[str, Any]:
         both: dict[str, Any] = {"commands": [], "figures": [], "seconds": 0.0}
         for what, optimizer in OPTIMIZERS.items():
-            command = ["--model", self.asked.model, "--seq", str(self.asked.seq), *self.case_options()]
-            command += ["--direction", "train", "--optimizer", optimizer, "--latency-only"]
-            command += ["--time-budget", f"{self.asked.seconds:g}"]
+            command = [*self.command(), "--direction", "train", "--optimizer", optimizer]
             verify = number == 1 and what == "train"  # every step that the other runs have
             run = self.run_points(f"kbench-{number}-{what}", command, verify)
             both |= {"started_at": both.get("started_at", run["started_at"]), "environment": run["environment"]}
@@ -84,31 +53,9 @@ class Workload(peer.Workload):
             both["figures"] += [{"what": what} | figure for figure in run["figures"]]
         return both
 
-    def rows(self, document: dict[str, Any]) -> list[dict[str, Any]]:
-        sides = {name: (document[name], {}) for name in self.names}
-        return [
-            peer.row_of({"precision": precision, "batch": batch, "what": what}, sides)
-            for precision, batch in self.asked.cases
-            for what in OPTIMIZERS
-        ]
-
-    def title(self, document: dict[str, Any]) -> str:
-        environment = document["kbench"][-1]["environment"]
-        return f"{document['model']}, seq {document['seq']}, training, on {peer.device(environment)}"
-
-    def about(self, document: dict[str, Any]) -> str:
-        what = "gradients: forward, loss and backward; train: with AdamW."
-        return self.about_rounds(document, "eager", what)
-
-    def columns(self, document: dict[str, Any]) -> list[peer.Column]:
+    def rates(self, document: dict[str, Any]) -> list[peer.Column]:
         def tokens(row: dict[str, Any]) -> str:
             timed = row["what"] == "train" and row["kbench_ms"]
             return f"{row['batch'] * document['seq'] / row['kbench_ms'] * 1e3:.0f}" if timed else ""
 
-        names = {side: name for side, name in self.names.items() if document[side]}
-        what = ("", lambda row: row["what"])
-        rate = ("kbench tokens/s", tokens)
-        return [*peer.texts("precision", "batch"), what, *peer.times(names), peer.RATIO, rate, peer.DRIFT]
-
-    def failed(self, document: dict[str, Any]) -> bool:
-        return any("eager" in row["missing"] for row in document["rows"])
+        return [("kbench tokens/s", tokens), peer.DRIFT]

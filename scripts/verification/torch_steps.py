@@ -32,7 +32,7 @@ def calls(model: torch.nn.Module, way: str, tokens: torch.Tensor) -> dict[str, C
     return {"gradients": gradients, "train": train}
 
 
-def time_case(request: dict[str, Any], precision: str, batch: int, sampler: Sampler) -> None:
+def time_case(request: dict[str, Any], way: str, precision: str, batch: int, sampler: Sampler) -> None:
     device = request["device"]
     config = transformers.GPT2Config(**gpt2.CONFIGS[request["model"]], resid_pdrop=0, embd_pdrop=0, attn_pdrop=0)
     config._attn_implementation = "sdpa"
@@ -42,8 +42,8 @@ def time_case(request: dict[str, Any], precision: str, batch: int, sampler: Samp
     with torch.device(device):
         model = transformers.GPT2LMHeadModel(config).to(dtype).train()
         tokens = torch.randint(0, config.vocab_size, (batch, request["seq"]))
-    for what, call in calls(model, request["way"], tokens).items():
-        figure: dict[str, Any] = {"precision": precision, "batch": batch, "what": what}
+    for what, call in calls(model, way, tokens).items():
+        figure: dict[str, Any] = {"precision": precision, "batch": batch, "what": what, "way": way}
         try:
             figure |= time_call(call, device == "cuda", sampler)
         except Exception as error:  # out of memory, no such kernel, or anything that a compiler says: go on
@@ -55,10 +55,11 @@ def main() -> int:
     transformers_gpt2.quiet()
     request = start(transformers_gpt2.versions())
     sampler = Sampler(request["seconds"], WARM_UP_S, request["min_runs"], request["limit_s"])
-    for precision, batch in request["cases"]:
-        time_case(request, precision, batch, sampler)
-        if request["device"] == "cuda":
-            torch.cuda.empty_cache()
+    for way in request["ways"]:
+        for precision, batch in request["cases"]:
+            time_case(request, way, precision, batch, sampler)
+            if request["device"] == "cuda":
+                torch.cuda.empty_cache()
     return process.DONE
 
 

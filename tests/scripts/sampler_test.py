@@ -1,4 +1,4 @@
-"""The sampler of PyTorch on planted times, and what peer-ceilings and `peer gpt2` make of its medians. Needs neither
+"""The sampler of PyTorch on planted times, and what peer-ceilings makes of its medians. Needs neither
 PyTorch nor a GPU.
 """
 
@@ -19,7 +19,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
-from verification import peer_gpt2, sampler  # noqa: E402
+from verification import sampler  # noqa: E402
 from verification.sampler import Launch, Run, Sampler, graph_of, one_by_one  # noqa: E402
 
 
@@ -166,37 +166,6 @@ class Gpu(Planted):
         self.assertEqual(set(values), set(module.PRODUCTS))
         for value in values.values():
             self.assertAlmostEqual(value, 2 * 8192**3 / 2e-3 / 1e12, places=3)
-
-
-class Compare(unittest.TestCase):
-    def test_the_better_of_both_medians_counts_and_their_distance_is_shown(self) -> None:
-        workload = peer_gpt2.Workload(argparse.Namespace())
-        point = {"precision": "fp16", "batch": 1}
-        medians = ({"eager": 9.9, "graph": 8.0}, {"eager": 9.0, "graph": 8.4})
-        ours = {"status": "done", "reason": "", "median_ms": 4.0, "ci_low_ms": 3.9, "ci_high_ms": 4.2}
-        ways = ["eager", "graph", "compile"]
-        run = {"machine": {"versions": {"torch": "2", "transformers": "5"}}, "request": {"ways": ways}}
-        document = {
-            "model": "m", "seq": 8, "started_at": "now",
-            "kbench": {
-                "environment": {"kbench_version": "1", "git_revision": "abc", "gpu": {"name": "a GPU"}},
-                "figures": [point | ours],
-            },
-            "torch": [
-                run | {"figures": [point | {"way": way, "median_ms": ms} for way, ms in of_run.items()]}
-                for of_run in medians
-            ],
-        }
-        document["rows"] = workload.rows(document)
-        self.assertEqual(
-            workload.page(document).splitlines()[-3:],
-            [
-                "| precision | batch | kbench [95 % interval] | torch eager | torch graph | torch compile "
-                "| kbench / best torch | drift |",
-                "|---|---|---|---|---|---|---|---|",
-                "| fp16 | 1 | 4.000 [3.900, 4.200] | 9.000 | 8.000 | failed | 0.500 | 10.0% |",
-            ],
-        )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""`peer train` against planted times of PyTorch and a kbench that only prints: what it starts in which order, which times
-count, and what it says where one is missing. Needs numpy, and neither PyTorch nor a GPU.
+"""`peer gpt2` and `peer train` against planted times of PyTorch and a kbench that only prints: what they start in which
+order, which times count, and what they say where one is missing. Needs numpy, and neither PyTorch nor a GPU.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ after = lambda option: arguments[arguments.index(option) + 1]
 if "--fails" in arguments:
     sys.exit(print("kbench: verification failed", file=sys.stderr) or 1)
 out = pathlib.Path(after("--out"))
-ms = (40 if "kbench-1" in out.name else 30) - (10 if after("--optimizer") == "none" else 0)
+ms = (40 if "kbench-1" in out.name else 30) - (10 if "none" in arguments else 0)
 points = []
 for precision, batch in zip(after("--precision").split(","), map(int, after("--batch").split(","))):
     latency = dict(summary_ms=dict(median=ms, ci_low=ms, ci_high=ms))
@@ -55,7 +55,12 @@ def load() -> types.ModuleType:
     return module
 
 
-class TrainPeer(unittest.TestCase):
+class Peer(unittest.TestCase):
+    """A script, its times planted."""
+
+    workload, program, stem = "train", "torch_steps", "train-peer"
+    parts: dict[str, int] = {"gradients": 10, "train": 0}  # how many ms less than it
+
     def setUp(self) -> None:
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
@@ -69,20 +74,24 @@ class TrainPeer(unittest.TestCase):
 
     def torch(self, program: str, request: dict[str, Any], limit_s: float) -> dict[str, Any]:
         with (self.folder / "calls").open("a") as calls:
-            calls.write(json.dumps([request["way"], request["cases"], limit_s]) + "\n")
-        self.assertEqual((program, request["seq"]), ("torch_steps", 1024))
-        ms = self.compiled if request["way"] == "compile" else self.eager.pop(0)
+            calls.write(json.dumps([*request["ways"], request["cases"], limit_s]) + "\n")
+        self.assertEqual((program, request["seq"]), (self.program, 1024))
+        compiles = request["ways"] == ["compile"]
+        times = {"compile": self.compiled} if compiles else {"eager": self.eager.pop(0), "graph": 55.0}
         figures = []
-        for precision, batch in [] if self.stopped and request["way"] == "compile" else request["cases"]:
-            for what, less in (("gradients", 10), ("train", 0)):
-                time = {"error": ms} if isinstance(ms, str) else {"median_ms": ms - less}
-                figures.append({"precision": precision, "batch": batch, "what": what} | time)
+        for precision, batch in [] if self.stopped and compiles else request["cases"]:
+            for way in request["ways"]:
+                for what, less in self.parts.items():
+                    ms = times[way]
+                    time = {"error": ms} if isinstance(ms, str) else {"median_ms": ms - less}
+                    part = {"what": what} if what else {}
+                    figures.append({"precision": precision, "batch": batch, "way": way} | part | time)
         machine = {"versions": {"torch": "0", "transformers": "0"}, "threads": 2}
-        return {"machine": machine, "figures": figures, "stopped": self.stopped if request["way"] == "compile" else ""}
+        return {"machine": machine, "figures": figures, "stopped": self.stopped if compiles else ""}
 
     def run_script(self, *more: str, packages: bool = True) -> tuple[int, str, dict[str, Any]]:
         module = load()
-        command = [str(SCRIPT), "train", "--kbench", str(self.kbench), "--out", str(self.out), *more]
+        command = [str(SCRIPT), self.workload, "--kbench", str(self.kbench), "--out", str(self.out), *more]
         spec = object() if packages else None
         output = io.StringIO()
         with (
@@ -99,17 +108,19 @@ class TrainPeer(unittest.TestCase):
                 print(stop)
             except SystemExit as end:
                 code = end.code
-        written = self.out / "train-peer.json"
+        written = self.out / f"{self.stem}.json"
         return code, output.getvalue(), json.loads(written.read_text()) if written.exists() else {}
 
     def calls(self) -> list[list[Any]]:
         return [json.loads(line) for line in (self.folder / "calls").read_text().splitlines()]
 
+
+class TrainPeer(Peer):
     def test_both_sides_run_in_turn_and_the_better_median_of_each_counts(self) -> None:
         code, output, document = self.run_script("--cases", "bf16:4,fp32:16")
         self.assertEqual(code, 0, output)
         order = [call[0] for call in self.calls()]
-        self.assertEqual(order, ["eager", "kbench", "kbench", "eager", "kbench", "kbench", "compile"])
+        self.assertEqual(order, ["eager", "compile", "kbench", "kbench"] * 2)
         self.assertEqual(len(document["rows"]), 4)
         row = document["rows"][1]
         self.assertEqual((row["precision"], row["batch"], row["what"]), ("bf16", 4, "train"))
@@ -147,7 +158,8 @@ class TrainPeer(unittest.TestCase):
                 self.assertEqual(code, 0, output)
                 self.assertIn("| train | 30.00 | 50.00 | did not run | 0.600 |", output)
                 self.assertIn(f"torch.compile, bf16 x 4, train: {stopped or self.compiled}", output)
-                self.assertEqual(self.calls()[-1][2], 300)
+                asked = [call for call in self.calls() if call[0] == "compile"]
+                self.assertEqual([call[-1] for call in asked], [300])  # once, and no more in the second round
 
     def test_without_a_compiler_nobody_asks_for_one(self) -> None:
         for options in (["--no-compile", "--cases", "bf16:4"], ["--backend", "cpu"]):
@@ -192,6 +204,31 @@ class TrainPeer(unittest.TestCase):
         code, output, _ = self.run_script("--cases", "bf16:4", packages=False)
         self.assertEqual(code, 3)
         self.assertIn("pip install torch transformers", output)
+
+
+class Gpt2Peer(Peer):
+    workload, program, stem = "gpt2", "torch_gpt2", "peers"
+    parts = {"": 0}
+
+    def test_three_ways_of_pytorch_take_turns_with_kbench(self) -> None:
+        code, output, document = self.run_script("--cases", "fp16:1,fp32:4")
+        self.assertEqual(code, 0, output)
+        order = [call[:-2] if call[0] != "kbench" else call[:1] for call in self.calls()]
+        self.assertEqual(order, [["eager", "graph"], ["compile"], ["kbench"]] * 2)
+        self.assertIn("| fp16 | 1 | 30.00 | 50.00 | 55.00 | 45.00 | 0.667 | 33.3% |", output)
+        self.assertIn("# gpt2-large, seq 1024, forward, on a GPU", output)
+        for number, command in enumerate(call for call in self.calls() if call[0] == "kbench"):
+            self.assertEqual("--no-verify" in command, number > 0)
+            self.assertNotIn("--direction", command)
+
+    def test_a_cpu_has_one_way(self) -> None:
+        code, output, document = self.run_script("--backend", "cpu")
+        self.assertEqual(code, 0, output)
+        self.assertIn("| precision | batch | kbench | torch eager | kbench / best torch | drift |", output)
+        self.assertEqual(self.calls()[0][:2], ["eager", [["fp32", 1], ["bf16", 1]]])
+
+    def test_no_token_is_no_forward(self) -> None:
+        self.assertEqual(self.run_script("--seq", "0")[0], 2)
 
 
 class Program(unittest.TestCase):
