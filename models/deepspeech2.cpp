@@ -198,13 +198,10 @@ Cell cell_named(std::string_view name) {
 
 ModelSpec spec_of(const DeepSpeech2Config& c) {
     ModelSpec spec{.name = c.name};
-    // The configuration's cell goes first: it is the usual value.
-    std::vector<std::string_view> cells(std::begin(cell_names), std::end(cell_names));
-    std::rotate(cells.begin(), cells.begin() + static_cast<int>(c.cell), cells.begin() + static_cast<int>(c.cell) + 1);
-    spec.axes = {{.name = "batch", .unit = "utterances"},
-                 {.name = "frames", .unit = "frames of 10 ms", .usual = 1000},
-                 {.name = "cell", .words = std::move(cells)},
-                 lengths_axis()};
+    spec.axes = {{.name = "batch"},
+                 {.name = frames_name, .usual = 1000},
+                 {.name = "cell", .usual_word = cell_names[static_cast<int>(c.cell)]},
+                 {.name = lengths_name}};
     spec.description = fmt::format(
         "{}: rnn_type {}, hidden_size {}, hidden_layers {}, conv_channels {}, labels {}, sample_rate {}, window_size {}",
         c.name, cell_names[static_cast<int>(c.cell)], c.hidden_size, c.hidden_layers, c.conv_channels, c.labels,

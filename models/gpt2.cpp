@@ -171,9 +171,9 @@ const Gpt2Config& gpt2_config(std::string_view name) {
 
 ModelSpec gpt2_spec(const Gpt2Config& c) {
     ModelSpec spec{.name = c.name};
-    spec.axes = {{.name = "batch", .unit = "sequences"},
-                 {.name = "seq", .unit = "tokens", .usual = c.n_ctx, .most = c.n_ctx, .most_is = "n_ctx"},
-                 {.name = "attention", .words = {attention_names[0], attention_names[1]}}};
+    spec.axes = {{.name = "batch"},
+                 {.name = "seq", .usual = c.n_ctx, .most = c.n_ctx, .most_is = "n_ctx"},
+                 {.name = "attention"}};
     spec.description = fmt::format(
         "{}: n_embd {}, n_layer {}, n_head {}, n_ctx {}, vocab_size {}, n_inner {}, layer_norm_epsilon {}, scale_attn_weights {}, scale_attn_by_inverse_layer_idx {}, reorder_and_upcast_attn {}, initializer_range {}, tie_word_embeddings {}",
         c.name, c.n_embd, c.n_layer, c.n_head, c.n_ctx, c.vocab_size, c.n_inner, c.layer_norm_epsilon,
@@ -183,7 +183,7 @@ ModelSpec gpt2_spec(const Gpt2Config& c) {
     if (c.activation != Activation::gelu_tanh)
         spec.description += fmt::format(", activation {}", facts_of(c.activation).kind);
     spec.build_at = [c](const ModelPoint& point) {
-        const bool fused = point.word("attention") == attention_names[0];
+        const bool fused = point.word("attention") == "fused";
         return make_gpt2(c, point.count("batch"), point.count("seq"),
                          fused ? AttentionKind::fused : AttentionKind::unfused);
     };

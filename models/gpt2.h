@@ -26,7 +26,6 @@ struct Gpt2Config {
 };
 
 enum class AttentionKind { fused, unfused };
-inline constexpr std::string_view attention_names[] = {"fused", "unfused"};
 
 /// Parses the text of a `config.json`. Throws UsageError that names the missing or wrong key; `path` appears in it.
 Gpt2Config parse_gpt2_config(const std::string& text, const std::string& path);

@@ -12,13 +12,10 @@
 namespace kbench {
 
 /// The axis that says where lengths come from; the model's input that holds them has the same name. Lengths are all
-/// equal to the axis `frames`, drawn as librispeech_like does, or read from a file.
+/// equal to the axis `frames`, drawn as librispeech_like does, or read from a file. Shorter ones are
+/// padded.
 inline constexpr std::string_view lengths_name = "lengths", frames_name = "frames";
-inline constexpr std::string_view full_lengths = "full", drawn_lengths = "librispeech-like", lengths_of_file = "file";
-/// The axis, for models that have it. Shorter sequences are padded.
-inline ModelAxis lengths_axis() {
-    return {.name = lengths_name, .words = {full_lengths, drawn_lengths, lengths_of_file}, .of_file = lengths_of_file};
-}
+inline constexpr std::string_view drawn_lengths = "librispeech-like";
 
 /// Lengths of `batch` utterances in frames, longest first as loaders order a packed batch; the first is `longest`.
 /// They resemble LibriSpeech's train-clean-100: 100.6 hours (Panayotov et al., ICASSP 2015, table 1) in 28,539

@@ -15,7 +15,7 @@ namespace {
 
 ModelSpec spec_of(const MlpConfig& config) {
     ModelSpec spec{.name = config.name};
-    spec.axes = {{.name = "batch", .unit = "rows"}};
+    spec.axes = {{.name = "batch"}};
     spec.description = fmt::format("{}: sizes {}", config.name, fmt::join(config.sizes, ", "));
     spec.build_at = [config](const ModelPoint& point) { return make_mlp(config, point.count("batch")); };
     return spec;

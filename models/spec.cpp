@@ -13,6 +13,15 @@
 
 namespace kbench {
 
+std::vector<std::string_view> ModelAxis::words() const {
+    const Axis& axis = row();
+    const std::span<const std::string_view> offered = axis.offered_words();
+    std::vector<std::string_view> list(offered.begin(), offered.end());
+    if (!axis.of_file.empty()) list.push_back(axis.of_file);
+    std::ranges::stable_partition(list, [&](std::string_view word) { return word == usual_word; });
+    return list;
+}
+
 const ModelAxis* ModelSpec::axis(std::string_view axis_name) const {
     const auto found = std::ranges::find(axes, axis_name, &ModelAxis::name);
     return found == axes.end() ? nullptr : &*found;
@@ -35,10 +44,10 @@ Model ModelSpec::build(const ModelPoint& point) const {
                 throw UsageError(
                     fmt::format("{} {} is over {}'s {} {}", axis.name, value, name, axis.most_is, axis.most));
         } else {
-            const std::string& word = whole.words.try_emplace(std::string(axis.name), axis.words.front()).first->second;
-            if (std::ranges::find(axis.words, word) == axis.words.end())
-                throw UsageError(
-                    fmt::format("{} '{}' of {}: {}", axis.name, word, name, nearest_name(word, axis.words)));
+            const std::vector<std::string_view> words = axis.words();
+            const std::string& word = whole.words.try_emplace(std::string(axis.name), words.front()).first->second;
+            if (std::ranges::find(words, word) == words.end())
+                throw UsageError(fmt::format("{} '{}' of {}: {}", axis.name, word, name, nearest_name(word, words)));
         }
     }
     Model model = build_at(whole);

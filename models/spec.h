@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kbench/axes.h"
 #include "models/base/config_keys.h"
 #include "models/model.h"
 
@@ -18,17 +19,17 @@ namespace kbench {
 /// An axis that a model is built at: a count, such as its batch, or one of a few words.
 struct ModelAxis {
     std::string_view name;
-    std::string_view unit = "";
     std::int64_t usual = 1;  ///< for a count: the value where none is asked for
     std::int64_t most = std::numeric_limits<std::int32_t>::max();
     std::string_view most_is = "the largest count";  ///< what errors call the upper bound
-    std::vector<std::string_view> words = {};        ///< the allowed words; empty: a count; the first is the usual one
-    /// The word for a file, of an axis that says where the numbers of the model's input of the same name come from.
-    std::string_view of_file = {};
+    std::string_view usual_word = {};                ///< empty: that of the axis
 
-    bool is_count() const { return words.empty(); }
+    const Axis& row() const { return axis_named(name); }
+    bool is_count() const { return row().kind == AxisKind::count; }
     /// Whether shapes depend on it.
-    bool changes_shapes() const { return of_file.empty(); }
+    bool changes_shapes() const { return row().of_file.empty(); }
+    /// The allowed words, the usual one first.
+    std::vector<std::string_view> words() const;
 };
 
 /// The value of each axis that was given.

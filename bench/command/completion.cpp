@@ -29,7 +29,7 @@ std::string values_of(const std::string& option) {
     if (option == "--backend") return "auto cuda cpu";
     for (const Axis& axis : axes()) {
         if (option != fmt::format("--{}", axis.name) || axis.words.empty()) continue;
-        const std::string words = fmt::format("{}", fmt::join(axis.offered.empty() ? axis.words : axis.offered, " "));
+        const std::string words = fmt::format("{}", fmt::join(axis.offered_words(), " "));
         return axis.sweeps ? words + " all" : words;
     }
     return "";

@@ -31,7 +31,7 @@ std::vector<std::int64_t> whole_numbers(std::string_view option, const std::stri
 
 std::vector<AxisValue> axis_values(const Axis& axis, const std::string& text) {
     const std::string option = fmt::format("--{}", axis.name);
-    const auto offered = axis.offered.empty() ? axis.words : axis.offered;
+    const auto offered = axis.offered_words();
     const std::string_view a_count = axis.takes_max ? "max or a whole number" : "a whole number";
     const auto value_of = [&](const std::string& typed) -> AxisValue {
         if (axis.kind == AxisKind::count)

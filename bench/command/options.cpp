@@ -15,7 +15,6 @@
 #include "bench/plan/data/checkpoint_files.h"
 #include "bench/plan/data/token_file.h"
 #include "kbench/error.h"
-#include "models/lengths.h"
 #include "models/registry.h"
 
 namespace kbench {
@@ -53,7 +52,7 @@ void set_word_or_file(const Axis& axis, const std::string& text, RunOptions& run
     if (!is_word && (!std::filesystem::exists(file, none) || std::filesystem::is_directory(file, none)))
         throw UsageError(
             fmt::format("--{} '{}': must be {} or a file", axis.name, text, fmt::join(axis.offered, ", ")));
-    run.values[std::string(axis.name)] = {is_word ? text : std::string(lengths_of_file)};
+    run.values[std::string(axis.name)] = {is_word ? text : std::string(axis.of_file)};
     if (!is_word) run.inputs[std::string(axis.name)] = text;
 }
 
@@ -61,15 +60,14 @@ void set_word_or_file(const Axis& axis, const std::string& text, RunOptions& run
 Option axis_option(const Axis& axis) {
     std::string help(axis.what);
     if (axis.sweeps) {
-        if (axis.kind != AxisKind::count)
-            help = fmt::format("{} or all", fmt::join(axis.offered.empty() ? axis.words : axis.offered, ", "));
+        if (axis.kind != AxisKind::count) help = fmt::format("{} or all", fmt::join(axis.offered_words(), ", "));
         if (axis.takes_max) help += ", or max, the most that fit into memory";
         help += "; a list is a sweep";
     }
     return {fmt::format("--{}", axis.name), fmt::format("{}{}", axis.option, axis.sweeps ? ",..." : ""),
             axis.usual ? text_of(*axis.usual) : std::string(axis.otherwise), std::move(help),
             [&axis](RunRequest& r, const std::string& text) {
-                if (axis.kind == AxisKind::name)
+                if (!axis.of_file.empty())
                     set_word_or_file(axis, text, r.run);
                 else
                     r.run.values[std::string(axis.name)] = axis_values(axis, text);
@@ -260,7 +258,7 @@ void refuse_input_twice(const RunOptions& run) {
         const auto asked = run.values.find(axis.name);
         const auto input = run.inputs.find(axis.name);
         if (axis.changes_shapes() || asked == run.values.end() || input == run.inputs.end()) continue;
-        if (const std::string word = text_of(asked->second.front()); word != axis.of_file)
+        if (const std::string word = text_of(asked->second.front()); word != axis.row().of_file)
             throw UsageError(fmt::format("--{0} {1}: --input {0}={2} gives others; leave out one of them", axis.name,
                                          word, input->second.string()));
     }

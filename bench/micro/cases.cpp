@@ -36,7 +36,7 @@ std::string_view suite_text(std::string_view name) {
 std::vector<AxisValue> usual_values(const ModelAxis& axis) {
     if (axis.is_count()) return {axis.usual};
     std::vector<AxisValue> words;
-    for (const std::string_view word : axis.words) words.emplace_back(std::string(word));
+    for (const std::string_view word : axis.words()) words.emplace_back(std::string(word));
     return words;
 }
 

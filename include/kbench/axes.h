@@ -44,7 +44,9 @@ struct Axis {
     AxisKind kind = AxisKind::count;
     std::span<const std::string_view> words = {};    ///< every word that a file may hold, in sorting order
     std::span<const std::string_view> offered = {};  ///< the words that `kbench run` can do; empty: all
-    std::optional<AxisValue> usual = {};             ///< the value where none is asked for
+    /// What a point says where the numbers come from a file; the model's input that holds them has the axis's name.
+    std::string_view of_file = {};
+    std::optional<AxisValue> usual = {};  ///< the value where none is asked for
     AxisRole role = AxisRole::what;
     /// Position of the axis when a result's points are sorted, slowest first; a sweep nests its loops in this order.
     /// 0: the value is the same in all points of a run. Numbers go in tens, so that a new axis fits between two.
@@ -64,6 +66,7 @@ struct Axis {
     std::string_view in_full() const { return title.empty() ? name : title; }
     /// Whether the value is shown without the axis's name: "fp16", not "precision fp16".
     bool is_bare() const { return kind != AxisKind::count && always_told; }
+    std::span<const std::string_view> offered_words() const { return offered.empty() ? words : offered; }
 };
 
 /// All axes, in the order of result.json's fields.

@@ -5,6 +5,7 @@
 //     kbench::unit_roundoff(kbench::Precision::tf32);          // 2^-11
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -12,21 +13,45 @@
 
 namespace kbench {
 
-/// The arithmetic that a step is asked to use.
-/// fp16 and bf16 store 16 bits and accumulate in fp32; tf32 stores fp32 and multiplies on tensor cores with 10-bit
-/// mantissas; fp32 uses no tensor cores; fp64 is fp64 throughout.
+/// The arithmetic that a step is asked to use; its row in `precision_rows` says what it is.
 enum class Precision { fp16, bf16, tf32, fp32, fp64 };
 
 /// How an element lies in memory.
 enum class DataType { fp16, bf16, fp32, fp64, int32 };
 
-inline constexpr std::array<Precision, 5> all_precisions{Precision::fp16, Precision::bf16, Precision::tf32,
-                                                         Precision::fp32, Precision::fp64};
+/// Unit roundoff: half the distance from 1 to the next number of a format (IEEE 754-2019, table 3.5; tf32 and bf16:
+/// NVIDIA A100 whitepaper, 2020, p. 27).
+struct PrecisionRow {
+    Precision precision;
+    std::string_view name;
+    DataType storage;  ///< what weights and activations lie in memory as
+    /// Unit roundoff of what is multiplied. tf32 multiplies on tensor cores with 10-bit mantissas; fp32 uses none.
+    double multiplier_roundoff;
+    double sum_roundoff;  ///< the same of accumulators
+};
 
-constexpr std::string_view name(Precision precision) {
-    constexpr std::string_view names[] = {"fp16", "bf16", "tf32", "fp32", "fp64"};
-    return names[static_cast<int>(precision)];
+/// In the order of the enumeration.
+inline constexpr std::array precision_rows{
+    PrecisionRow{Precision::fp16, "fp16", DataType::fp16, 0x1p-11, 0x1p-24},
+    PrecisionRow{Precision::bf16, "bf16", DataType::bf16, 0x1p-8, 0x1p-24},
+    PrecisionRow{Precision::tf32, "tf32", DataType::fp32, 0x1p-11, 0x1p-24},
+    PrecisionRow{Precision::fp32, "fp32", DataType::fp32, 0x1p-24, 0x1p-24},
+    PrecisionRow{Precision::fp64, "fp64", DataType::fp64, 0x1p-53, 0x1p-53},
+};
+
+inline constexpr std::array all_precisions = [] {
+    std::array<Precision, precision_rows.size()> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = precision_rows[i].precision;
+    return all;
+}();
+static_assert(static_cast<std::size_t>(all_precisions.back()) + 1 == all_precisions.size());
+static_assert(std::ranges::is_sorted(all_precisions));
+
+constexpr const PrecisionRow& precision_row(Precision precision) {
+    return precision_rows[static_cast<std::size_t>(precision)];
 }
+
+constexpr std::string_view name(Precision precision) { return precision_row(precision).name; }
 
 constexpr std::string_view name(DataType type) {
     constexpr std::string_view names[] = {"fp16", "bf16", "fp32", "fp64", "int32"};
@@ -35,16 +60,13 @@ constexpr std::string_view name(DataType type) {
 
 /// The precision called `text`, or nothing.
 constexpr std::optional<Precision> parse_precision(std::string_view text) {
-    for (Precision precision : all_precisions)
-        if (name(precision) == text) return precision;
+    for (const PrecisionRow& row : precision_rows)
+        if (row.name == text) return row.precision;
     return std::nullopt;
 }
 
 /// The type that weights and activations of `precision` are stored in.
-constexpr DataType storage_type(Precision precision) {
-    constexpr DataType types[] = {DataType::fp16, DataType::bf16, DataType::fp32, DataType::fp32, DataType::fp64};
-    return types[static_cast<int>(precision)];
-}
+constexpr DataType storage_type(Precision precision) { return precision_row(precision).storage; }
 
 /// Bytes of one element.
 constexpr std::size_t size_of(DataType type) {
@@ -52,12 +74,8 @@ constexpr std::size_t size_of(DataType type) {
     return sizes[static_cast<int>(type)];
 }
 
-/// Unit roundoff of multiplications: half the distance from 1 to the next number of the multiplier's input format
-/// (IEEE 754-2019, table 3.5; tf32 and bf16: NVIDIA A100 whitepaper, 2020, p. 27).
-constexpr double unit_roundoff(Precision precision) {
-    constexpr double roundoff[] = {0x1p-11, 0x1p-8, 0x1p-11, 0x1p-24, 0x1p-53};
-    return roundoff[static_cast<int>(precision)];
-}
+/// Unit roundoff of multiplications.
+constexpr double unit_roundoff(Precision precision) { return precision_row(precision).multiplier_roundoff; }
 
 /// Unit roundoff of a stored element; 0 for integers.
 constexpr double unit_roundoff(DataType type) {
@@ -65,7 +83,7 @@ constexpr double unit_roundoff(DataType type) {
     return roundoff[static_cast<int>(type)];
 }
 
-/// Unit roundoff of sums: fp32 accumulators for everything but fp64.
-constexpr double accumulator_roundoff(Precision precision) { return precision == Precision::fp64 ? 0x1p-53 : 0x1p-24; }
+/// Unit roundoff of sums.
+constexpr double accumulator_roundoff(Precision precision) { return precision_row(precision).sum_roundoff; }
 
 }  // namespace kbench

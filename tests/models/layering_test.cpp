@@ -211,7 +211,7 @@ std::optional<std::string> read_source(const std::string& path) {
 
 /// Paths of all sources below a folder, from the root.
 std::vector<std::string> sources(const std::string& below) {
-    const std::set<std::string> extensions{".h", ".cuh", ".cpp", ".cu"};
+    const std::set<std::string> extensions{".h", ".cuh", ".cpp", ".cu", ".in"};
     const std::filesystem::path root = KBENCH_SOURCE_DIR;
     std::vector<std::string> paths;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / below))

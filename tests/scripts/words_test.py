@@ -15,7 +15,7 @@ import unittest
 from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-C_LIKE = {".h", ".cpp", ".cu", ".cuh"}
+C_LIKE = {".h", ".cpp", ".cu", ".cuh", ".in"}
 HASHES = {".py", ".sh", ".cmake"}
 
 # Retired words and what the field says instead.

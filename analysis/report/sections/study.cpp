@@ -56,7 +56,7 @@ Rows batch_rows(const ExplainedResult& explained, const Study& study) {
     return rows;
 }
 
-Rows precision_rows(const ExplainedResult& explained, const Study& study) {
+Rows rows_of_precisions(const ExplainedResult& explained, const Study& study) {
     Rows rows{{words("precision"), figures("ms"), figures("95 % interval", 2), figures("times as fast"),
                figures("its interval", 2), figures("roofs' ratio"), words("bottleneck"),
                words("executed as asked", 1, true)}};
@@ -237,7 +237,7 @@ Section study_section(const SectionContext& context) {
         }
         if (answer.kind->name == precision_task && !study.precisions.empty()) {
             section.add(precision_chart(explained, study));
-            section.add(precision_rows(explained, study));
+            section.add(rows_of_precisions(explained, study));
         }
         if (answer.kind->name == directions_task && study.training)
             section.add(directions_section(explained, *study.training, study.directions, depth));

@@ -24,7 +24,7 @@ std::string axes_text(const ModelSpec& model) {
     std::vector<std::string> parts;
     for (const ModelAxis& axis : model.axes) {
         std::string text(axis.name);
-        if (!axis.is_count()) text += fmt::format(" {}", fmt::join(axis.words, " or "));
+        if (!axis.is_count()) text += fmt::format(" {}", fmt::join(axis.words(), " or "));
         if (axis.usual > 1) text += fmt::format(" to {} ({})", axis.most, axis.most_is);
         parts.push_back(std::move(text));
     }

@@ -12,9 +12,9 @@ AxisValues RunOptions::of_model() const {
         if (axis.is_count())
             own.set(axis.name, axis.usual);
         else if (!axis.changes_shapes() && inputs.contains(axis.name))
-            own.set(axis.name, std::string(axis.of_file));
+            own.set(axis.name, std::string(axis.row().of_file));
         else
-            own.set(axis.name, std::string(axis.words.front()));
+            own.set(axis.name, std::string(axis.words().front()));
     }
     return own;
 }

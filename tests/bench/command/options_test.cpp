@@ -86,7 +86,7 @@ TEST(Options, EveryAxisWithAnOptionSetsItsPoints) {
         const std::string option = fmt::format("--{}", axis.name);
         if (axis.option.empty()) continue;
         EXPECT_THAT(help, HasSubstr(option + " " + std::string(axis.option)));
-        const auto words = axis.offered.empty() ? axis.words : axis.offered;
+        const auto words = axis.offered_words();
         const std::string value = axis.kind == AxisKind::count ? "3" : std::string(words.back());
         const auto has_it = [&](const ModelSpec& model) { return model.axis(axis.name) != nullptr; };
         const std::string model = axis.of_model ? std::ranges::find_if(builtin_models(), has_it)->name : "gpt2";

@@ -97,6 +97,7 @@ std::span<const Axis> axes() {
              "lengths of a batch's utterances: full (all as long as --frames), librispeech-like (seeded, the longest --frames long, the longest first) or a file of frames, one number a line or .npy",
          .kind = AxisKind::name,
          .offered = lengths_offered,
+         .of_file = "file",
          .usual = "full",
          .option = "WHICH",
          .of_model = true,
