@@ -130,13 +130,6 @@ std::optional<double> DirectionPair::byte_ratio() const {
     return backward.bytes / forward.bytes;
 }
 
-std::optional<Interval> DirectionPair::time_per_flop_ratio() const {
-    const std::optional<Interval> time = time_ratio();
-    const std::optional<double> flops = flop_ratio();
-    if (!time || !flops || !forward.has_interval || !backward.has_interval) return std::nullopt;
-    return scaled(*time, 1 / *flops);
-}
-
 ForwardSteps::ForwardSteps(const Point& point) {
     for (const StepResult& step : point.steps) {
         if (step.direction != Direction::fwd || step.is_recomputed()) continue;

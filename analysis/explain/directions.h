@@ -44,8 +44,6 @@ struct DirectionPair {
     std::optional<Interval> time_ratio() const;
     std::optional<double> flop_ratio() const;
     std::optional<double> byte_ratio() const;  ///< where the bytes have the same origin
-    /// The time's ratio over the FLOPs': 1 where both directions compute as fast. Nothing without intervals.
-    std::optional<Interval> time_per_flop_ratio() const;
 };
 
 struct Directions {

@@ -25,7 +25,7 @@ std::string axes_text(const ModelSpec& model) {
     for (const ModelAxis& axis : model.axes) {
         std::string text(axis.name);
         if (!axis.is_count()) text += fmt::format(" {}", fmt::join(axis.words(), " or "));
-        if (axis.usual > 1) text += fmt::format(" to {} ({})", axis.most, axis.most_is);
+        if (axis.most < ModelAxis{}.most) text += fmt::format(" to {} ({})", axis.most, axis.most_is);
         parts.push_back(std::move(text));
     }
     return fmt::format("{}", fmt::join(parts, ", "));

@@ -227,8 +227,4 @@ void fill_random(const Tensor& tensor, std::uint64_t seed, DataType type, void* 
     fill_contents(tensor.contents, seed, tensor.name, type, tensor.rows(), tensor.columns(), destination, row_stride);
 }
 
-void fill_tokens(std::uint64_t seed, std::int64_t vocab, std::int64_t count, std::int32_t* tokens) {
-    fill_integers(seed, 0, vocab, 0, count, tokens);
-}
-
 }  // namespace kbench

@@ -28,7 +28,4 @@ void fill_contents(const Contents& contents, std::uint64_t seed, std::string_vie
 /// A tensor as its contents say, with its name as the stream.
 void fill_random(const Tensor& tensor, std::uint64_t seed, DataType type, void* destination, std::int64_t row_stride);
 
-/// `count` tokens, uniform in [0, vocab).
-void fill_tokens(std::uint64_t seed, std::int64_t vocab, std::int64_t count, std::int32_t* tokens);
-
 }  // namespace kbench

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "bench/plan/data/array_shape.h"
-#include "bench/plan/data/random.h"
 #include "bench/plan/data/token_file.h"
 #include "kbench/error.h"
 
@@ -85,12 +84,6 @@ std::vector<std::int32_t> read_token_stream(const std::filesystem::path& path, s
     tokens.reserve(values.size());
     for (const std::int64_t value : values)
         tokens.push_back(checked(path, static_cast<std::int64_t>(tokens.size()), value, vocab));
-    return tokens;
-}
-
-std::vector<std::int32_t> random_tokens(std::uint64_t seed, std::int64_t batch, std::int64_t seq, std::int64_t vocab) {
-    std::vector<std::int32_t> tokens(static_cast<std::size_t>(batch * seq));
-    fill_tokens(seed, vocab, batch * seq, tokens.data());
     return tokens;
 }
 

@@ -23,7 +23,4 @@ std::vector<std::int32_t> read_numbers_of_rows(const std::filesystem::path& path
 /// All tokens of such a file, of any number from `least` on and any shape, one after another. Throws UsageError.
 std::vector<std::int32_t> read_token_stream(const std::filesystem::path& path, std::int64_t least, std::int64_t vocab);
 
-/// batch * seq tokens, uniform in [0, vocab).
-std::vector<std::int32_t> random_tokens(std::uint64_t seed, std::int64_t batch, std::int64_t seq, std::int64_t vocab);
-
 }  // namespace kbench

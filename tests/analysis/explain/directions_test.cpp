@@ -85,7 +85,6 @@ TEST(Directions, SayThatABackwardTakesTwiceTheTimeAFlop) {
     ASSERT_EQ(directions.by_op.size(), 1);
     EXPECT_DOUBLE_EQ(directions.by_op[0].time_ratio()->value, 4);
     EXPECT_DOUBLE_EQ(*directions.by_op[0].flop_ratio(), 2);
-    EXPECT_DOUBLE_EQ(directions.by_op[0].time_per_flop_ratio()->value, 2);
     EXPECT_THAT(finding_of(directions, "gelu"),
                 AllOf(HasSubstr("4.00 [3.92, 4.08] times the time for 2.00 times the FLOPs"),
                       HasSubstr("2.00 [1.96, 2.04] times as long per FLOP: 0.200 ms more than at the forward's pace")));
@@ -105,7 +104,6 @@ TEST(Directions, DecideNothingWithinTheIntervals) {
     const Directions directions = directions_of(once);
     EXPECT_THAT(finding_of(directions, "gelu"),
                 AllOf(HasSubstr("gelu: 4.00 times the time"), HasSubstr("too few samples to tell")));
-    EXPECT_FALSE(directions.by_op[0].time_per_flop_ratio());
 }
 
 TEST(Directions, OfOneSampleHaveNoInterval) {
@@ -171,7 +169,7 @@ TEST(Directions, RatiosAreOfTheBackwardAndNoneWhereEitherHasNothing) {
         DirectionPair none = pair;
         (none.*side).time_us.reset();
         none.forward.has_interval = none.backward.has_interval = true;
-        EXPECT_FALSE(none.time_ratio() || none.time_per_flop_ratio());
+        EXPECT_FALSE(none.time_ratio());
         none = pair;
         (none.*side).steps.clear();
         EXPECT_FALSE(none.time_ratio() || none.flop_ratio() || none.byte_ratio());

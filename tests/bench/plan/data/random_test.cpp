@@ -165,10 +165,14 @@ TEST(FillRandom, FollowsTheTensorsContents) {
     EXPECT_EQ(numbers, (std::vector<std::int32_t>{117, 59, -1, 117, 59, -1, 117, 59, -1}));
 }
 
-TEST(FillTokens, CoversTheVocabularyAndNothingElse) {
+TEST(FillContents, OfTokensCoverTheVocabularyAndNothingElse) {
     constexpr std::int64_t vocab = 100;
     std::vector<std::int32_t> tokens(100'000);
-    fill_tokens(1, vocab, 100'000, tokens.data());
+    const auto fill = [&](std::uint64_t seed, std::vector<std::int32_t>& numbers) {
+        const auto count = static_cast<std::int64_t>(numbers.size());
+        fill_contents(Contents::below(vocab), seed, "tokens", DataType::int32, 1, count, numbers.data(), count);
+    };
+    fill(1, tokens);
     std::vector<int> seen(vocab);
     for (const std::int32_t token : tokens) {
         ASSERT_GE(token, 0);
@@ -176,6 +180,11 @@ TEST(FillTokens, CoversTheVocabularyAndNothingElse) {
         ++seen[token];
     }
     for (const int count : seen) EXPECT_NEAR(count, 1000, 160);  // five standard deviations
+    std::vector<std::int32_t> again(tokens.size()), of_another_seed(tokens.size());
+    fill(1, again);
+    fill(2, of_another_seed);
+    EXPECT_EQ(again, tokens);
+    EXPECT_NE(of_another_seed, tokens);
 }
 
 }  // namespace

@@ -89,11 +89,5 @@ TEST_F(Tokens, UnreadableIsRefused) {
     refusal(directory_ / "");
 }
 
-TEST_F(Tokens, RandomTokensDependOnTheSeed) {
-    EXPECT_EQ(random_tokens(1, 2, 64, 50257), random_tokens(1, 2, 64, 50257));
-    EXPECT_NE(random_tokens(1, 2, 64, 50257), random_tokens(2, 2, 64, 50257));
-    EXPECT_EQ(random_tokens(1, 2, 64, 50257).size(), 128u);
-}
-
 }  // namespace
 }  // namespace kbench
