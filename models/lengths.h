@@ -12,8 +12,7 @@
 namespace kbench {
 
 /// The axis that says where lengths come from; the model's input that holds them has the same name. Lengths are all
-/// equal to the axis `frames`, drawn as librispeech_like does, or read from a file. Shorter ones are
-/// padded.
+/// equal to the axis `frames`, drawn as librispeech_like does, or read from a file. Shorter sequences are padded.
 inline constexpr std::string_view lengths_name = "lengths", frames_name = "frames";
 inline constexpr std::string_view drawn_lengths = "librispeech-like";
 

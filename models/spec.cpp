@@ -18,7 +18,8 @@ std::vector<std::string_view> ModelAxis::words() const {
     const std::span<const std::string_view> offered = axis.offered_words();
     std::vector<std::string_view> list(offered.begin(), offered.end());
     if (!axis.of_file.empty()) list.push_back(axis.of_file);
-    std::ranges::stable_partition(list, [&](std::string_view word) { return word == usual_word; });
+    const std::string first = usual_word.empty() && axis.usual ? text_of(*axis.usual) : std::string(usual_word);
+    std::ranges::stable_partition(list, [&](std::string_view word) { return word == first; });
     return list;
 }
 

@@ -5,7 +5,6 @@
 //     kbench::unit_roundoff(kbench::Precision::tf32);          // 2^-11
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -19,15 +18,15 @@ enum class Precision { fp16, bf16, tf32, fp32, fp64 };
 /// How an element lies in memory.
 enum class DataType { fp16, bf16, fp32, fp64, int32 };
 
-/// Unit roundoff: half the distance from 1 to the next number of a format (IEEE 754-2019, table 3.5; tf32 and bf16:
-/// NVIDIA A100 whitepaper, 2020, p. 27).
+/// What a precision is. tf32 multiplies on tensor cores with 10-bit mantissas; fp32 uses no tensor cores.
 struct PrecisionRow {
     Precision precision;
     std::string_view name;
     DataType storage;  ///< what weights and activations lie in memory as
-    /// Unit roundoff of what is multiplied. tf32 multiplies on tensor cores with 10-bit mantissas; fp32 uses none.
+    /// Unit roundoff of multiplications: half the distance from 1 to the next number of the multiplier's input format
+    /// (IEEE 754-2019, table 3.5; tf32 and bf16: NVIDIA A100 whitepaper, 2020, p. 27).
     double multiplier_roundoff;
-    double sum_roundoff;  ///< the same of accumulators
+    double sum_roundoff;  ///< unit roundoff of accumulators
 };
 
 /// In the order of the enumeration.
@@ -44,8 +43,11 @@ inline constexpr std::array all_precisions = [] {
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = precision_rows[i].precision;
     return all;
 }();
-static_assert(static_cast<std::size_t>(all_precisions.back()) + 1 == all_precisions.size());
-static_assert(std::ranges::is_sorted(all_precisions));
+static_assert([] {
+    for (std::size_t i = 0; i < all_precisions.size(); ++i)
+        if (static_cast<std::size_t>(all_precisions[i]) != i) return false;
+    return true;
+}());
 
 constexpr const PrecisionRow& precision_row(Precision precision) {
     return precision_rows[static_cast<std::size_t>(precision)];

@@ -1,6 +1,6 @@
 """A training step of GPT-2 in kbench and in PyTorch.
 
-In each round PyTorch runs first, then torch.compile, then kbench. Of a side's medians the better one counts, and how far
+In each round PyTorch runs first, then kbench, then torch.compile. Of a side's medians the better one counts, and how far
 they lie apart is shown. Two things are timed:
 
   gradients   forward, loss and backward     (kbench: --direction train --optimizer none)
@@ -14,7 +14,7 @@ CPU with a thread bound to each physical core. It warms up for 1 s, as kbench do
 latency: a CUDA graph, or the CPU's steps.
 
 torch.compile needs a C compiler and minutes: where it fails or is not done within --compile-limit, "did not run" and
-the reason stand in its place, and the next rounds do without it.
+the reason stand in its place. Where no case of it ran, the next rounds do without it.
 
 It writes train-peer.json and train-peer.md. Needs torch and transformers.
 """

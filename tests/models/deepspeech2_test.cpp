@@ -7,9 +7,11 @@
 #include <functional>
 #include <map>
 
+#include "kbench/axes.h"
 #include "kbench/error.h"
 #include "models/backward.h"
 #include "models/cost.h"
+#include "models/lengths.h"
 #include "models/ops/list.h"
 #include "models/registry.h"
 
@@ -154,6 +156,12 @@ TEST(DeepSpeech2, ReadsItsConfigAndKeepsItsCellUnlessAskedForAnother) {
     EXPECT_EQ(weights_of(usual).at("rnns.1.rnn.weight_hh_l0"), (std::vector<std::int64_t>{48, 16}));
     EXPECT_EQ(cell_of(read.build({{{"frames", 61}}, {{"cell", "rnn"}}})), "rnn");
     EXPECT_EQ(cell_of(find_model("deepspeech2").build({{{"frames", 61}}})), "lstm");
+}
+
+TEST(DeepSpeech2, KnowsEveryWordOfItsAxes) {
+    EXPECT_THAT(axis_named("cell").words, testing::ElementsAreArray(cell_names));
+    EXPECT_THAT(axis_named(lengths_name).offered, testing::Contains(drawn_lengths));
+    EXPECT_EQ(deepspeech2_models().front().axis(lengths_name)->words().front(), "full");
 }
 
 TEST(DeepSpeech2, RefusesWhatIsNoConfigAndNoShape) {

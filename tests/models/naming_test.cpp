@@ -47,7 +47,7 @@ TEST(Naming, NoCodeNamesAModelButItsOwn) {
         for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
             const std::string extension = entry.path().extension().string();
             if (extension != ".h" && extension != ".cpp" && extension != ".cu" && extension != ".cuh" &&
-                extension != ".js")
+                extension != ".js" && extension != ".in")
                 continue;
             std::ifstream file(entry.path());
             const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -46,7 +46,9 @@ TEST(Portability, NoSourceHasWhatAnotherCompilerRefuses) {
     for (const char* folder : {"models", "analysis", "kernels", "cpu", "bench", "include"})
         for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
             const std::string extension = entry.path().extension().string();
-            if (extension != ".h" && extension != ".cpp" && extension != ".cu" && extension != ".cuh") continue;
+            if (extension != ".h" && extension != ".cpp" && extension != ".cu" && extension != ".cuh" &&
+                extension != ".in")
+                continue;
             std::ifstream file(entry.path());
             const std::string text{std::istreambuf_iterator<char>(file), {}};
             const std::string path = entry.path().lexically_relative(root).string();

@@ -29,7 +29,7 @@ class TrainPeer(PeerRuns):
     def test_both_sides_run_in_turn_and_the_better_median_of_each_counts(self) -> None:
         code, output, document = self.run_script("--cases", "bf16:4,fp32:16")
         self.assertEqual(code, 0, output)
-        self.assertEqual(order_of(self.calls()), ["eager", "compile", "kbench", "kbench"] * 2)
+        self.assertEqual(order_of(self.calls()), ["eager", "kbench", "kbench", "compile"] * 2)
         self.assertEqual({request["seq"] for request in self.requests()}, {1024})
         self.assertEqual(len(document["rows"]), 4)
         row = document["rows"][1]
@@ -60,7 +60,7 @@ class TrainPeer(PeerRuns):
             self.assertEqual((command.count("--no-verify"), command.count("--retune")), (1, 1))
 
     def test_a_compiler_that_fails_or_is_too_slow_did_not_run(self) -> None:
-        for stopped in ("", "stopped after 300 s"):
+        for stopped in ("", "stopped after 600 s"):
             with self.subTest(stopped):
                 self.setUp()
                 self.times["compile"] = ["Failed to find C compiler"]
@@ -70,7 +70,22 @@ class TrainPeer(PeerRuns):
                 self.assertIn("| train | 30.00 | 50.00 | did not run | 0.600 |", output)
                 self.assertIn(f"torch.compile, bf16 x 4, train: {stopped or 'Failed to find C compiler'}", output)
                 limits = [request["program_limit_s"] for request in self.requests() if request["ways"] == ["compile"]]
-                self.assertEqual(limits, [300])  # once, and no more in the second round
+                self.assertEqual(limits, [600])  # once, and no more in the second round
+
+    def test_what_was_compiled_before_the_limit_counts_in_each_round(self) -> None:
+        self.stopped, self.finished = {"compile": "stopped after 600 s"}, 1
+        code, output, _ = self.run_script("--cases", "bf16:4,bf16:16")
+        self.assertEqual(code, 0, output)
+        self.assertIn("| bf16 | 4 | train | 30.00 | 50.00 | 45.00 |", output)
+        self.assertIn("| bf16 | 16 | train | 30.00 | 50.00 | did not run |", output)
+        self.assertIn("- torch.compile, bf16 x 16, train: stopped after 600 s", output)
+        self.assertEqual(order_of(self.calls()).count("compile"), 2)
+
+    def test_a_compiler_that_ends_without_a_word_did_not_run(self) -> None:
+        self.stopped = {"compile": "Stop"}
+        code, output, _ = self.run_script("--cases", "bf16:4")
+        self.assertEqual(code, 0, output)
+        self.assertIn("- torch.compile, bf16 x 4, train: PyTorch: it ended", output)
 
     def test_without_a_compiler_nobody_asks_for_one(self) -> None:
         for options in (["--no-compile", "--cases", "bf16:4"], ["--backend", "cpu"]):
@@ -124,7 +139,7 @@ class Gpt2Peer(PeerRuns):
     def test_three_ways_of_pytorch_take_turns_with_kbench(self) -> None:
         code, output, document = self.run_script("--cases", "fp16:1,fp32:4")
         self.assertEqual(code, 0, output)
-        self.assertEqual(order_of(self.calls()), ["eager+graph", "compile", "kbench"] * 2)
+        self.assertEqual(order_of(self.calls()), ["eager+graph", "kbench", "compile"] * 2)
         self.assertIn("| fp16 | 1 | 30.00 | 50.00 | 55.00 | 45.00 | 0.667 | 33.3% |", output)
         self.assertIn("# gpt2-large, seq 1024, forward, on a GPU", output)
         for number, command in enumerate(self.calls("kbench")):
@@ -138,7 +153,9 @@ class Gpt2Peer(PeerRuns):
         self.assertEqual(self.requests()[0]["cases"], [["fp32", 1], ["bf16", 1]])
 
     def test_no_token_is_no_forward(self) -> None:
-        self.assertEqual(self.run_script("--seq", "0")[0], 2)
+        code, output, _ = self.run_script("--seq", "0")
+        self.assertEqual(code, 2)
+        self.assertIn("--seq 0: must be in 1 to 1024", output)
 
 
 class Program(unittest.TestCase):

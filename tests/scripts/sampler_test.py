@@ -2,7 +2,6 @@
 PyTorch nor a GPU.
 """
 
-import argparse
 import contextlib
 import importlib.machinery
 import importlib.util

@@ -15,8 +15,8 @@ import unittest
 from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-C_LIKE = {".h", ".cpp", ".cu", ".cuh", ".in"}
-HASHES = {".py", ".sh", ".cmake"}
+C_LIKE = (".h", ".cpp", ".cu", ".cuh", ".cu.in")
+HASHES = (".py", ".sh", ".cmake")
 
 # Retired words and what the field says instead.
 RETIRED = {
@@ -39,7 +39,7 @@ MARKS = re.compile(r"^\s*(?:///?<?|/\*\*?|#+|\"\"\"|\*)\s*")
 
 def comments(name: str, text: str) -> Iterator[tuple[int, bool, str]]:
     """Line, whether code stands before it on its line, and words of each comment line."""
-    c_like = pathlib.Path(name).suffix in C_LIKE
+    c_like = name.endswith(C_LIKE)
     for match in TOKEN.finditer(text) if c_like else HASH.finditer(text):
         if c_like and not match["comment"]:
             continue
@@ -82,7 +82,7 @@ def opens_without_example(name: str, text: str) -> list[str]:
 
 def retired_words(name: str, text: str) -> list[str]:
     """Adjacent literals are one; what is included is no text."""
-    if pathlib.Path(name).suffix in C_LIKE:
+    if name.endswith(C_LIKE):
         text = re.sub(r"^\s*#include.*", "", text, flags=re.MULTILINE)
         literals = [(match.start(), match["string"]) for match in TOKEN.finditer(text) if match["string"]]
     else:
@@ -105,7 +105,7 @@ def tracked() -> list[str]:
 
 def has_comments(name: str) -> bool:
     path = ROOT / name
-    if path.suffix in C_LIKE | HASHES or path.name == "CMakeLists.txt":
+    if name.endswith(C_LIKE + HASHES) or path.name == "CMakeLists.txt":
         return True
     return not path.suffix and name.startswith("scripts/") and path.read_bytes().startswith(b"#!")
 
@@ -135,7 +135,7 @@ class Words(unittest.TestCase):
 
     def test_what_a_user_reads_has_no_retired_word(self) -> None:
         texts = [name for name in self.names if name == "README.md" or re.fullmatch(r"docs/[^/]+\.md", name)]
-        texts += [name for name in self.names if pathlib.Path(name).suffix in C_LIKE and not name.startswith("tests/")]
+        texts += [name for name in self.names if name.endswith(C_LIKE) and not name.startswith("tests/")]
         self.check(retired_words, texts)
 
 

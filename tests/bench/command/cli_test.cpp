@@ -543,7 +543,9 @@ TEST_F(Cli, AComparisonsMistakesGetOneLineAndExitTwo) {
 }
 
 TEST_F(Cli, ListsAndDoctorAnswer) {
-    EXPECT_THAT(kbench("list models").out, HasSubstr("774030080"));
+    const std::string models = kbench("list models").out;
+    EXPECT_THAT(models, AllOf(HasSubstr("774030080"), HasSubstr("batch, seq to 1024 (n_ctx), attention"),
+                              HasSubstr("batch, frames, cell")));
     EXPECT_THAT(kbench("list ops").out, HasSubstr("attention_context"));
     EXPECT_THAT(kbench("list providers").out, HasSubstr("onednn"));
     const Outcome doctor = kbench("doctor");
