@@ -1,6 +1,7 @@
 // Checks what the model computed, after it was timed.
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,9 +21,8 @@ using Clock = std::chrono::steady_clock;
 
 static void check_finite(const PartContext& at, TensorId id) {
     const Operand& all = at.plan.operand(id);
-    const OpNode* const texts = texts_behind(at.plan.model(), id);
-    const std::int64_t bad = texts != nullptr ? count_wrong_losses(id, *texts, at.plan, at.device)
-                                              : count_not_finite(at.plan, id, at.device);
+    const std::optional<std::int64_t> wrong_losses = count_wrong_losses(at, id);
+    const std::int64_t bad = wrong_losses ? *wrong_losses : count_not_finite(at.plan, id, at.device);
     if (bad > 0)
         throw MeasurementError(fmt::format("{} of {} {} are not finite in {}: the times are of no use", bad,
                                            all.rows * all.columns, at.plan.model().tensors[id].name,

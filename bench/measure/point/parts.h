@@ -46,6 +46,8 @@ struct PartContext {
     void begin(const std::string& part) const {
         if (on_part) on_part(part);
     }
+    /// Where the numbers of the model's input come from; empty: they are random.
+    std::filesystem::path file_of(TensorId input) const;
     /// A warning that begins with which point it is of.
     void warn(std::string_view text) const;
     /// Throws DeviceError where the device is lost, not where something could merely not be recorded or counted.

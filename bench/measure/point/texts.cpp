@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "bench/measure/point/device_rows.h"
 #include "bench/plan/data/token_file.h"
@@ -77,30 +81,7 @@ std::vector<std::int32_t> integers_on(Device& device, const Plan& plan, TensorId
     return numbers;
 }
 
-}  // namespace
-
-ModelSpec with_given_texts(const ModelSpec& spec, const FilesByName& inputs) {
-    if (!inputs.contains(targets_name) && !inputs.contains(target_lengths_name)) return spec;
-    ModelSpec given = spec;
-    given.build_at = [build = spec.build_at, inputs,
-                      texts = std::make_shared<std::optional<GivenTexts>>()](const ModelPoint& point) {
-        Model model = build(point);
-        if (!is_ctc(model.loss)) return model;
-        if (!*texts) texts->emplace(inputs);
-        const Ctc& ctc = *model.loss->op.get_if<Ctc>();
-        set_longest_text(model, (*texts)->longest(ctc.batch, ctc.target, ctc.steps * ctc.frames_per_step));
-        return model;
-    };
-    return given;
-}
-
-const OpNode* texts_behind(const Model& model, TensorId id) {
-    for (const OpNode& node : model.ops)
-        if (node.op.is<Ctc>() && std::ranges::find(node.outputs, id) != node.outputs.end() && node.inputs.front() != id)
-            return &node;
-    return nullptr;
-}
-
+/// The labels of `targets` from its file, [batch, columns], with rows padded to `columns`.
 std::vector<std::int32_t> read_texts(const std::filesystem::path& file, const Tensor& targets,
                                      std::span<const std::int32_t> lengths) {
     const std::int64_t batch = targets.rows(), columns = targets.columns(), labels = targets.contents.bound;
@@ -129,6 +110,7 @@ std::vector<std::int32_t> read_texts(const std::filesystem::path& file, const Te
     return texts;
 }
 
+/// What lies behind a text's end is not checked. `file` is named in the error.
 void refuse_blanks(const std::filesystem::path& file, std::span<const std::int32_t> texts, std::int64_t columns,
                    std::span<const std::int32_t> lengths) {
     for (std::size_t n = 0; n < lengths.size(); ++n)
@@ -139,6 +121,8 @@ void refuse_blanks(const std::filesystem::path& file, std::span<const std::int32
                     file.string(), i, n, lengths[n]));
 }
 
+/// The utterances of `node`, a Ctc op whose inputs are in memory, that have fewer steps than their text has labels and
+/// blanks between equal ones.
 std::vector<std::int64_t> without_alignment(const OpNode& node, const Plan& plan, Device& device) {
     const Ctc& ctc = *node.op.get_if<Ctc>();
     const std::vector<std::int32_t> lengths = integers_on(device, plan, node.inputs.at(1)),
@@ -157,10 +141,67 @@ std::vector<std::int64_t> without_alignment(const OpNode& node, const Plan& plan
     return without;
 }
 
-std::int64_t count_wrong_losses(TensorId losses, const OpNode& node, const Plan& plan, Device& device) {
-    const std::vector<std::int64_t> infinite = without_alignment(node, plan, device);
+void load_texts(const PartContext& at, const OpNode& node) {
+    const Model& model = at.plan.model();
+    const TensorId targets = node.inputs.at(2), ends = node.inputs.at(3);
+    const std::filesystem::path file = at.file_of(targets);
+    if (!file.empty()) {
+        const std::vector<std::byte> bytes =
+            input_bytes(model.tensors[ends], at.plan.operand(ends), at.file_of(ends), at.options.seed);
+        std::vector<std::int32_t> lengths(bytes.size() / sizeof(std::int32_t));
+        std::memcpy(lengths.data(), bytes.data(), bytes.size());
+        const std::vector<std::int32_t> texts = read_texts(file, model.tensors[targets], lengths);
+        refuse_blanks(file, texts, model.tensors[targets].columns(), lengths);
+        at.plan.set_input(targets, std::as_bytes(std::span(texts)));
+    }
+    if (const std::size_t without = without_alignment(node, at.plan, at.device).size(); without > 0)
+        at.warn(fmt::format(
+            "{} of {} utterances have more labels, and blanks between equal ones, than steps: their loss is infinite and their gradient 0",
+            without, node.op.get_if<Ctc>()->batch));
+}
+
+/// The op whose losses `id` holds, where they are losses of texts; else null.
+const OpNode* texts_behind(const Model& model, TensorId id) {
+    for (const OpNode& node : model.ops)
+        if (node.op.is<Ctc>() && std::ranges::find(node.outputs, id) != node.outputs.end() && node.inputs.front() != id)
+            return &node;
+    return nullptr;
+}
+
+}  // namespace
+
+ModelSpec with_given_texts(const ModelSpec& spec, const FilesByName& inputs) {
+    if (!inputs.contains(targets_name) && !inputs.contains(target_lengths_name)) return spec;
+    ModelSpec given = spec;
+    given.build_at = [build = spec.build_at, inputs,
+                      texts = std::make_shared<std::optional<GivenTexts>>()](const ModelPoint& point) {
+        Model model = build(point);
+        if (!is_ctc(model.loss)) return model;
+        if (!*texts) texts->emplace(inputs);
+        const Ctc& ctc = *model.loss->op.get_if<Ctc>();
+        set_longest_text(model, (*texts)->longest(ctc.batch, ctc.target, ctc.steps * ctc.frames_per_step));
+        return model;
+    };
+    return given;
+}
+
+bool is_text_of_file(const PartContext& at, TensorId id) {
+    return std::ranges::any_of(at.plan.model().ops, [&](const OpNode& node) {
+        return node.op.is<Ctc>() && node.inputs.at(2) == id && !at.file_of(id).empty();
+    });
+}
+
+void load_texts(const PartContext& at) {
+    for (const OpNode& node : at.plan.model().ops)
+        if (node.op.is<Ctc>()) load_texts(at, node);
+}
+
+std::optional<std::int64_t> count_wrong_losses(const PartContext& at, TensorId id) {
+    const OpNode* const node = texts_behind(at.plan.model(), id);
+    if (node == nullptr) return std::nullopt;
+    const std::vector<std::int64_t> infinite = without_alignment(*node, at.plan, at.device);
     std::int64_t wrong = 0;
-    visit_rows(device, plan.address(losses), plan.operand(losses), [&](const reference::View& slab, std::int64_t) {
+    visit_rows(at.device, at.plan.address(id), at.plan.operand(id), [&](const reference::View& slab, std::int64_t) {
         for (std::int64_t n = 0; n < slab.columns; ++n) {
             const double loss = slab(0, n);
             const bool is_infinite = std::ranges::binary_search(infinite, n);

@@ -3,13 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <span>
-#include <vector>
+#include <optional>
 
-#include "bench/device/device.h"
+#include "bench/measure/point/parts.h"
 #include "bench/plan/data/inputs.h"
-#include "bench/plan/plan.h"
 #include "models/registry.h"
 
 namespace kbench {
@@ -19,24 +16,15 @@ namespace kbench {
 /// it is. The files are read when the model is first built; that may throw UsageError.
 ModelSpec with_given_texts(const ModelSpec& spec, const FilesByName& inputs);
 
-/// The op whose losses `id` holds, where they are losses of texts; else null.
-const OpNode* texts_behind(const Model& model, TensorId id);
+/// Whether the input `id` holds texts that load_texts reads from a file.
+bool is_text_of_file(const PartContext& at, TensorId id);
+/// Sets the texts of the plan's model from their file, once its other inputs are set, and warns of utterances that they
+/// do not fit. The file has rows of labels, one row for all, or one text after the other with `target_lengths`, as
+/// torch.nn.CTCLoss takes them. Throws UsageError for others, and for a text with the blank, label 0, in it.
+void load_texts(const PartContext& at);
 
-/// The labels of `targets` from its file, [batch, columns], with rows padded to `columns`. The file has rows, one row
-/// for all, or one text after the other with `lengths`, as torch.nn.CTCLoss takes them. Throws UsageError.
-std::vector<std::int32_t> read_texts(const std::filesystem::path& file, const Tensor& targets,
-                                     std::span<const std::int32_t> lengths);
-
-/// Throws UsageError where a text has label 0, the blank, within its first `lengths` labels; what lies behind is not
-/// checked. `file` is named in the error.
-void refuse_blanks(const std::filesystem::path& file, std::span<const std::int32_t> texts, std::int64_t columns,
-                   std::span<const std::int32_t> lengths);
-
-/// The utterances of `node`, a Ctc op whose inputs are in memory, that have fewer steps than their text has labels and
-/// blanks between equal ones.
-std::vector<std::int64_t> without_alignment(const OpNode& node, const Plan& plan, Device& device);
-
-/// How many of `losses`, those of `node`, are not what they should be: infinite without an alignment, finite with one.
-std::int64_t count_wrong_losses(TensorId losses, const OpNode& node, const Plan& plan, Device& device);
+/// Where the output `id` holds losses of texts: how many are not what they should be, infinite without an alignment and
+/// finite with one. Nothing for any other output.
+std::optional<std::int64_t> count_wrong_losses(const PartContext& at, TensorId id);
 
 }  // namespace kbench
