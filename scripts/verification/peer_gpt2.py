@@ -105,11 +105,9 @@ class Workload(peer.Workload):
     def columns(self, document: dict[str, Any]) -> list[peer.Column]:
         ran = {"kbench", *self.ways[self.asked.backend], *(["compile"] if document["compile"] else [])}
         names = {side: name for side, name in self.names.items() if side in ran}
-        cases = [*peer.texts("precision", "batch"), *self.columns_between()]
+        part = [("", lambda row: row["what"])] if self.parts else []
+        cases = [*peer.texts("precision", "batch"), *part]
         return [*cases, *peer.times(names), peer.RATIO, *self.rates(document)]
-
-    def columns_between(self) -> list[peer.Column]:
-        return [("", lambda row: row["what"])] if self.parts else []
 
     def rates(self, document: dict[str, Any]) -> list[peer.Column]:
         return [peer.DRIFT]

@@ -5,11 +5,12 @@ count, and what it says where one is missing. Needs neither PyTorch nor a GPU.
 import json
 import unittest
 
-from peer_runs import PeerRuns
+from peer_runs import PeerRuns, Refusals
 
 
-class DeepSpeech2Peer(PeerRuns):
+class DeepSpeech2Peer(Refusals, PeerRuns):
     workload, program, stem = "ds2", "torch_speech", "ds2-peer"
+    libraries = "torch"
     planted = {"packed": [70.0, 80.0], "plain": [40.0, 50.0]}
 
     def test_both_sides_run_in_turn_and_the_better_median_of_each_counts(self) -> None:
@@ -70,11 +71,6 @@ class DeepSpeech2Peer(PeerRuns):
         self.assertIn("| fp16 | 9 | did not run | 70.00 | 40.00 | – |", output)
         self.assertIn("- kbench, fp16 x 9: no room", output)
 
-    def test_a_kbench_that_fails(self) -> None:
-        code, output, document = self.run_script("--cases", "fp16:32", "--", "--fails")
-        self.assertEqual((code, document), (1, {}), output)
-        self.assertIn("verification failed", output)
-
     def test_bad_usage(self) -> None:
         wrong = [["--cases", "fp16"], ["--cases", "fp8:4"], ["--cases", "fp16:0"], ["--cases", "tf32:1", "--backend", "cpu"]]
         wrong += [["--cell", "mlp"], ["--frames", "0"], ["--rounds", "0"], ["--kbench", "no-such-program"], ["--unknown"]]
@@ -83,16 +79,6 @@ class DeepSpeech2Peer(PeerRuns):
                 code, output, document = self.run_script(*options)
                 self.assertEqual((code, document), (2, {}), output)
 
-    def test_a_comparison_is_not_overwritten(self) -> None:
-        self.run_script("--cases", "fp16:32")
-        code, output, _ = self.run_script("--cases", "fp16:32")
-        self.assertEqual(code, 2)
-        self.assertIn("holds a comparison already", output)
-
-    def test_pytorch_is_missing(self) -> None:
-        code, output, _ = self.run_script("--cases", "fp16:32", packages=False)
-        self.assertEqual(code, 3)
-        self.assertIn("pip install torch", output)
 
 
 if __name__ == "__main__":

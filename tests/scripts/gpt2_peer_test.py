@@ -8,7 +8,7 @@ import unittest
 from typing import Any
 from unittest import mock
 
-from peer_runs import PeerRuns
+from peer_runs import PeerRuns, Refusals
 
 from verification import peer, process
 
@@ -21,9 +21,10 @@ def order_of(calls: list[list[Any]]) -> list[str]:
     return ["+".join(call[1]["ways"]) if call[0] == "torch" else "kbench" for call in calls]
 
 
-class TrainPeer(PeerRuns):
+class TrainPeer(Refusals, PeerRuns):
     workload, program, stem = "train", "torch_steps", "train-peer"
     parts = {"gradients": 10, "train": 0}
+    case = "bf16:4"
     planted = {"eager": [60.0, 50.0], "compile": [48.0, 45.0]}
 
     def test_both_sides_run_in_turn_and_the_better_median_of_each_counts(self) -> None:
@@ -82,7 +83,7 @@ class TrainPeer(PeerRuns):
         self.assertEqual(order_of(self.calls()).count("compile"), 2)
 
     def test_a_compiler_that_ends_without_a_word_did_not_run(self) -> None:
-        self.stopped = {"compile": "Stop"}
+        self.ends_at_once = "compile"
         code, output, _ = self.run_script("--cases", "bf16:4")
         self.assertEqual(code, 0, output)
         self.assertIn("- torch.compile, bf16 x 4, train: PyTorch: it ended", output)
@@ -107,11 +108,6 @@ class TrainPeer(PeerRuns):
         self.assertEqual(code, 1, output)
         self.assertIn("- torch eager, bf16 x 4, gradients: out of memory", output)
 
-    def test_a_kbench_that_fails(self) -> None:
-        code, output, document = self.run_script("--cases", "bf16:4", "--", "--fails")
-        self.assertEqual((code, document), (1, {}), output)
-        self.assertIn("verification failed", output)
-
     def test_bad_usage(self) -> None:
         wrong = [["--cases", "bf16"], ["--cases", "fp16:4"], ["--cases", "bf16:0"], ["--cases", "tf32:1", "--backend", "cpu"]]
         wrong += [["--model", "gpt3"], ["--seq", "1"], ["--seq", "2000"], ["--rounds", "0"], ["--kbench", "no-such-program"]]
@@ -120,19 +116,8 @@ class TrainPeer(PeerRuns):
                 code, output, document = self.run_script(*options)
                 self.assertEqual((code, document), (2, {}), output)
 
-    def test_a_comparison_is_not_overwritten(self) -> None:
-        self.run_script("--cases", "bf16:4")
-        code, output, _ = self.run_script("--cases", "bf16:4")
-        self.assertEqual(code, 2)
-        self.assertIn("holds a comparison already", output)
 
-    def test_pytorch_is_missing(self) -> None:
-        code, output, _ = self.run_script("--cases", "bf16:4", packages=False)
-        self.assertEqual(code, 3)
-        self.assertIn("pip install torch transformers", output)
-
-
-class Gpt2Peer(PeerRuns):
+class Gpt2Peer(Refusals, PeerRuns):
     workload, program, stem = "gpt2", "torch_gpt2", "peers"
     planted = {"eager": [60.0, 50.0], "graph": [55.0, 55.0], "compile": [48.0, 45.0]}
 

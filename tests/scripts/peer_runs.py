@@ -70,6 +70,7 @@ class PeerRuns(unittest.TestCase):
         self.times = {way: list(of_rounds) for way, of_rounds in self.planted.items()}
         self.stopped: dict[str, str] = {}  # by way: why its program gave no more figures
         self.finished = 0  # cases before that
+        self.ends_at_once = ""  # the way whose program says nothing at all
 
     def torch(self, program: str, request: dict[str, Any], limit_s: float) -> dict[str, Any]:
         with (self.folder / "calls").open("a") as calls:
@@ -78,7 +79,7 @@ class PeerRuns(unittest.TestCase):
         ways = request.get("ways", list(self.planted))
         times = {way: self.times[way].pop(0) for way in ways}
         stopped = next((self.stopped[way] for way in ways if way in self.stopped), "")
-        if stopped == "Stop":
+        if self.ends_at_once in ways:
             raise process.Stop(process.FAILED, "PyTorch: it ended")
         figures = []
         for precision, batch in request["cases"][: self.finished] if stopped else request["cases"]:
@@ -118,3 +119,26 @@ class PeerRuns(unittest.TestCase):
 
     def requests(self) -> list[dict[str, Any]]:
         return [request for _, request in self.calls("torch")]
+
+
+class Refusals:
+    """Tests of every workload; PeerRuns goes behind it."""
+
+    case = "fp16:32"
+    libraries = "torch transformers"
+
+    def test_a_kbench_that_fails(self) -> None:
+        code, output, document = self.run_script("--cases", self.case, "--", "--fails")
+        self.assertEqual((code, document), (1, {}), output)
+        self.assertIn("verification failed", output)
+
+    def test_a_comparison_is_not_overwritten(self) -> None:
+        self.run_script("--cases", self.case)
+        code, output, _ = self.run_script("--cases", self.case)
+        self.assertEqual(code, 2)
+        self.assertIn("holds a comparison already", output)
+
+    def test_pytorch_is_missing(self) -> None:
+        code, output, _ = self.run_script("--cases", self.case, packages=False)
+        self.assertEqual(code, 3)
+        self.assertIn(f"pip install {self.libraries}\n", output)
