@@ -193,6 +193,11 @@ class Progress(Launcher):
         self.assertRegex(self.on_a_terminal(SECONDS_OF_BUILD="8"),
                          rb"compiling\r\n(\r\x1b\[Kkbench: compiled \d of 4 files, about \d+ s left)+\r\x1b\[K$")
 
+    def test_what_it_watches_with_says_nothing_when_the_build_ends_first(self) -> None:
+        # Its grep outlives the shell whose status it reads.
+        self.program(self.bin / "grep", f'#!/bin/sh\ncase "$*" in *PPid*) sleep 4 ;; esac\nexec {shutil.which("grep")} "$@"\n')
+        self.assertNotIn(b"grep", self.on_a_terminal(SECONDS_OF_BUILD="2"))
+
     def test_kernels_come_first_and_count_for_more(self) -> None:
         build = self.root / "build/release/build.ninja"
         build.parent.mkdir(parents=True)
