@@ -17,9 +17,9 @@ namespace {
 constexpr double one_look = 0.025;
 
 double median_of(std::span<const AbPair> pairs, double AbPair::*side) {
-    std::vector<double> times;
-    for (const AbPair& pair : pairs) times.push_back(pair.*side);
-    return summarise(times).median;
+    std::vector<double> figures;
+    for (const AbPair& pair : pairs) figures.push_back(pair.*side);
+    return summarise(figures).median;
 }
 
 std::vector<const Point*> done_points(const NamedResult& run) {
@@ -35,12 +35,12 @@ double latency_ms(const NamedResult& run, const Point& point) {
     return ms;
 }
 
-/// B over A of each pair; empty where a time is not positive.
+/// B over A of each pair; empty where a figure is not positive.
 std::vector<double> ratios_of(std::span<const AbPair> pairs) {
     std::vector<double> ratios;
     for (const AbPair& pair : pairs) {
-        if (!(pair.a_ms > 0 && pair.b_ms > 0)) return {};
-        ratios.push_back(pair.b_ms / pair.a_ms);
+        if (!(pair.a > 0 && pair.b > 0)) return {};
+        ratios.push_back(pair.b / pair.a);
     }
     return ratios;
 }
@@ -80,16 +80,26 @@ double half_width(const Interval& ratio) {
 
 double largest_difference(const Interval& ratio) { return std::max(ratio.high - 1, 1 - ratio.low); }
 
+std::string_view name(AbVerdict verdict, AbMetric metric) {
+    switch (verdict) {
+        case AbVerdict::higher: return is_time(metric) ? "slower" : "higher";
+        case AbVerdict::lower: return is_time(metric) ? "faster" : "lower";
+        case AbVerdict::small_difference: return "a small difference";
+        case AbVerdict::cannot_tell: break;
+    }
+    return "cannot tell";
+}
+
 AbVerdict AbPoint::verdict(double target) const {
     const std::optional<Interval> known = ratio();
     if (!known) return AbVerdict::cannot_tell;
-    if (known->low > 1) return AbVerdict::slower;
-    if (known->high < 1) return AbVerdict::faster;
+    if (known->low > 1) return AbVerdict::higher;
+    if (known->high < 1) return AbVerdict::lower;
     return half_width(*known) <= target ? AbVerdict::small_difference : AbVerdict::cannot_tell;
 }
 
-double AbPoint::a_ms() const { return median_of(pairs, &AbPair::a_ms); }
-double AbPoint::b_ms() const { return median_of(pairs, &AbPair::b_ms); }
+double AbPoint::a() const { return median_of(pairs, &AbPair::a); }
+double AbPoint::b() const { return median_of(pairs, &AbPair::b); }
 
 bool AbComparison::is_known() const {
     return !points.empty() && std::ranges::all_of(points, [this](const AbPoint& point) {
@@ -100,9 +110,12 @@ bool AbComparison::is_known() const {
 
 std::vector<const AbPoint*> AbComparison::regressions() const {
     std::vector<const AbPoint*> found;
-    for (const AbPoint& point : points)
-        if (const auto ratio = point.ratio(); fail_above && ratio && ratio->low > 1 + *fail_above)
+    for (const AbPoint& point : points) {
+        const std::optional<Interval> ratio = point.ratio();
+        if (!ratio) continue;
+        if ((fail_above && ratio->low > 1 + *fail_above) || (fail_below && ratio->high < 1 - *fail_below))
             found.push_back(&point);
+    }
     return found;
 }
 

@@ -1,5 +1,5 @@
-// Two sides run in turn: by how much one takes longer, from pairs of runs next to each other in time. What differs from
-// run to run is in every pair, what drifts slowly is in neither.
+// Two sides run in turn: how much higher a figure is of one than of the other, such as its time, from pairs of runs
+// next to each other in time. What differs from run to run is in every pair, what drifts slowly is in neither.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@
 
 namespace kbench {
 
-/// Medians of two runs, one of each side.
+/// Figures of two runs, one of each side: a time in ms, or a number that both printed.
 struct AbPair {
-    double a_ms = 0, b_ms = 0;
+    double a = 0, b = 0;
 };
 
 /// Fewer pairs say too little of how much pairs differ.
@@ -45,10 +45,10 @@ struct PairCorrelation {
 };
 PairCorrelation pair_correlation(std::span<const AbPair> pairs);
 
-/// B's time over A's: the mean of the logarithms of the pairs' ratios with its interval by Student's t, wider where
+/// B's figure over A's: the mean of the logarithms of the pairs' ratios with its interval by Student's t, wider where
 /// neighbouring pairs correlate. One look at one point errs in 2.5 %, as there are several looks; of `points` points
-/// each has its part of that. None of fewer than fewest_ab_pairs, where a time is not positive, or where pairs
-/// correlate too much.
+/// each has its part of that. None of fewer than fewest_ab_pairs, where a figure is not positive, or where
+/// pairs correlate too much.
 std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t points = 1);
 
 /// Half its width, in both directions the larger: 0.004 is 0.4 %.
@@ -56,9 +56,15 @@ double half_width(const Interval& ratio);
 /// The largest difference, either way, that the interval does not exclude: 0.008 is 0.8 %.
 double largest_difference(const Interval& ratio);
 
-enum class AbVerdict { slower, faster, small_difference, cannot_tell };
-inline constexpr std::string_view ab_verdict_names[] = {"slower", "faster", "a small difference", "cannot tell"};
-constexpr std::string_view name(AbVerdict verdict) { return ab_verdict_names[static_cast<int>(verdict)]; }
+/// What B is beside A.
+enum class AbVerdict { higher, lower, small_difference, cannot_tell };
+
+/// What is compared: the median latency of a kbench's run, the time of a whole command, or a number that it prints.
+enum class AbMetric { latency, wall, printed };
+constexpr bool is_time(AbMetric metric) { return metric != AbMetric::printed; }
+
+/// "slower" or "faster" of times, "higher" or "lower" of other figures.
+std::string_view name(AbVerdict verdict, AbMetric metric);
 
 /// What both sides measured of one point.
 struct AbPoint {
@@ -69,10 +75,10 @@ struct AbPoint {
     std::optional<Interval> ratio() const { return paired_ratio(pairs, among); }
     PairCorrelation correlation() const { return pair_correlation(pairs); }
     /// B beside A. A small difference: the ratio's interval contains 1 and is within `target` of its middle, so that
-    /// neither is known to be faster, and they differ by less than largest_difference().
+    /// neither is known to be higher, and they differ by less than largest_difference().
     AbVerdict verdict(double target) const;
-    double a_ms() const;  ///< median of its runs
-    double b_ms() const;
+    double a() const;  ///< median of its runs
+    double b() const;
 };
 
 struct AbSide {
@@ -83,8 +89,10 @@ struct AbSide {
 
 struct AbComparison {
     AbSide a, b;
+    AbMetric metric = AbMetric::latency;
+    std::string pattern;    ///< the regular expression that finds what is printed
     double target = 0.005;  ///< wanted half_width of every ratio
-    std::optional<double> fail_above;
+    std::optional<double> fail_above, fail_below;
     std::string started_at;
     std::string ended;  ///< why: "every interval is narrow enough", "the budget of 300 s is spent", ...
     bool verified = false;
@@ -92,7 +100,7 @@ struct AbComparison {
 
     /// Whether every ratio is known well enough.
     bool is_known() const;
-    /// Points by which B takes longer than A by more than fail_above, for certain.
+    /// Points where B is higher than A by more than fail_above, or lower by more than fail_below, for certain.
     std::vector<const AbPoint*> regressions() const;
 };
 

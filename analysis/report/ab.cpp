@@ -22,9 +22,9 @@ std::string widened_text(const AbPoint& point) {
 }
 
 /// "slower", or "less than 0.80 % apart".
-std::string verdict_cell(const AbPoint& point, double target) {
+std::string verdict_cell(const AbPoint& point, double target, AbMetric metric) {
     const AbVerdict verdict = point.verdict(target);
-    if (verdict != AbVerdict::small_difference) return std::string(name(verdict));
+    if (verdict != AbVerdict::small_difference) return std::string(name(verdict, metric));
     return fmt::format("less than {:.2f} % apart", 100 * largest_difference(*point.ratio()));
 }
 
@@ -33,10 +33,30 @@ std::string without_ratio(const AbPoint& point) {
         return fmt::format("Cannot tell: {} {}, fewer than {} say too little.", point.pairs.size(),
                            point.pairs.size() == 1 ? "pair" : "pairs", fewest_ab_pairs);
     const PairCorrelation correlation = point.correlation();
-    if (!correlation.is_too_much()) return "Cannot tell: a time is not positive.";
+    if (!correlation.is_too_much()) return "Cannot tell: a figure is not positive.";
     return fmt::format(
         "Cannot tell: neighbouring pairs may correlate by up to {:.2f}, where at most {:.2f} may be. More pairs (--budget) show whether they do. If so, something such as other work on the machine changes A and B unlike each other, and more slowly than pairs follow each other.",
         correlation.of_ratios.high, most_pair_correlation);
+}
+
+constexpr std::string_view metric_names[] = {"latency", "wall", "printed"};
+
+/// What is compared of commands; empty where it is the latency that kbench measured.
+std::string compared_text(const AbComparison& comparison) {
+    switch (comparison.metric) {
+        case AbMetric::latency: break;
+        case AbMetric::wall: return "Compared is the time of a whole run, from its start to its end. ";
+        case AbMetric::printed:
+            return fmt::format("Compared is the last number that a run printed where {} matches. ",
+                               one_line(comparison.pattern));
+    }
+    return "";
+}
+
+std::string_view checked_text(const AbComparison& comparison) {
+    if (comparison.metric != AbMetric::latency)
+        return "One run of each came first and is not counted; what the commands compute was not checked.";
+    return comparison.verified ? "One run of each was verified first and not counted." : "No run was verified.";
 }
 
 std::string sides(const AbSide& side) {
@@ -47,40 +67,46 @@ std::string sides(const AbSide& side) {
 
 }  // namespace
 
-std::string ab_sentence(const AbPoint& point, double target) {
+std::string ab_sentence(const AbPoint& point, double target, AbMetric metric) {
     const std::optional<Interval> ratio = point.ratio();
     if (!ratio) return without_ratio(point);
     const std::string interval = fmt::format("[{:+.2f} %, {:+.2f} %]", percent_of(ratio->low), percent_of(ratio->high));
     const double largest = 100 * largest_difference(*ratio);
+    const bool of_time = is_time(metric);
+    const std::string_view verb = of_time ? "takes" : "is";
     const auto told = [&] {
         switch (point.verdict(target)) {
-            case AbVerdict::slower:
-                return fmt::format("B takes {:.2f} % longer than A {}.", percent_of(ratio->value), interval);
-            case AbVerdict::faster:
-                return fmt::format("B takes {:.2f} % less time than A {}.", -percent_of(ratio->value), interval);
+            case AbVerdict::higher:
+                return fmt::format("B {} {:.2f} % {} than A {}.", verb, percent_of(ratio->value),
+                                   of_time ? "longer" : "higher", interval);
+            case AbVerdict::lower:
+                return fmt::format("B {} {:.2f} % {} than A {}.", verb, -percent_of(ratio->value),
+                                   of_time ? "less time" : "lower", interval);
             case AbVerdict::small_difference:
-                return fmt::format("A and B differ by less than {:.2f} % {}; which of them is faster is unknown.",
-                                   largest, interval);
+                return fmt::format("A and B differ by less than {:.2f} % {}; which of them is {} is unknown.", largest,
+                                   interval, name(AbVerdict::lower, metric));
             case AbVerdict::cannot_tell: break;
         }
         return fmt::format(
-            "Cannot tell {}: up to {:.2f} % either way is possible; more time (--budget) or longer runs (--time-budget behind --) narrow it.",
-            interval, largest);
+            "Cannot tell {}: up to {:.2f} % either way is possible; more time (--budget) or longer runs{} narrow it.",
+            interval, largest, metric == AbMetric::latency ? " (--time-budget behind --)" : "");
     };
     return told() + widened_text(point);
 }
 
 /// Each pair's ratio in the order in which they ran: what drifts or jumps is seen.
 Chart pairs_chart(const AbComparison& comparison) {
-    CurveChart chart{{"pair"}, {"B takes longer by, %"}, {}};
+    const bool of_time = is_time(comparison.metric);
+    const char* unit = of_time ? " ms" : "";
+    CurveChart chart{{"pair"}, {of_time ? "B takes longer by, %" : "B is higher by, %"}, {}};
     for (const AbPoint& point : comparison.points) {
         CurveSeries series{std::vector<double>{}, {point.title.empty() ? "B over A" : point.title}};
         for (std::size_t i = 0; i < point.pairs.size(); ++i) {
-            const auto& [a_ms, b_ms] = point.pairs[i];
-            if (a_ms <= 0) continue;
+            const auto& [a, b] = point.pairs[i];
+            if (a <= 0) continue;
             std::get<std::vector<double>>(series.x).push_back(static_cast<double>(i + 1));
-            series.y.add(percent_of(b_ms / a_ms),
-                         fmt::format("pair {}\nA {} ms, B {} ms", i + 1, significant(a_ms, 4), significant(b_ms, 4)));
+            series.y.add(percent_of(b / a), fmt::format("pair {}\nA {}{}, B {}{}", i + 1, significant(a, 4), unit,
+                                                        significant(b, 4), unit));
         }
         if (!series.y.values.empty()) chart.series.push_back(std::move(series));
     }
@@ -88,35 +114,37 @@ Chart pairs_chart(const AbComparison& comparison) {
 }
 
 Document ab_document(const AbComparison& comparison) {
+    const bool of_time = is_time(comparison.metric);
     Section answer{""};
     if (comparison.points.empty())
         answer.add(Paragraph{fmt::format("Cannot tell: no pair was measured; {}.", comparison.ended), Tone::lead});
     for (const AbPoint& point : comparison.points)
-        answer.add(Paragraph{
-            fmt::format("{}{}{}", point.title, point.title.empty() ? "" : ": ", ab_sentence(point, comparison.target)),
-            Tone::lead});
-    for (const AbPoint* point : comparison.regressions())
+        answer.add(Paragraph{fmt::format("{}{}{}", point.title, point.title.empty() ? "" : ": ",
+                                         ab_sentence(point, comparison.target, comparison.metric)),
+                             Tone::lead});
+    for (const AbPoint* point : comparison.regressions()) {
+        const double bound = point->ratio()->low > 1 ? *comparison.fail_above : -*comparison.fail_below;
         answer.add(Paragraph{fmt::format("{}{}all of it beyond {:g} %: a regression.", point->title,
-                                         point->title.empty() ? "" : ": ", 100 * *comparison.fail_above),
+                                         point->title.empty() ? "" : ": ", 100 * bound),
                              Tone::warning});
+    }
     answer.add(Bullets{{sides(comparison.a), sides(comparison.b)}});
     answer.add(pairs_chart(comparison));
-    Rows rows{{words("point"), figures("pairs"), figures("A ms"), figures("B ms"), figures("B/A"), figures("from"),
-               figures("to"), words("B is")}};
+    Rows rows{{words("point"), figures("pairs"), figures(of_time ? "A ms" : "A"), figures(of_time ? "B ms" : "B"),
+               figures("B/A"), figures("from"), figures("to"), words("B is")}};
     for (const AbPoint& point : comparison.points) {
         const std::optional<Interval> ratio = point.ratio();
         const auto cell = [&](double Interval::*end) { return ratio ? fmt::format("{:.4f}", (*ratio).*end) : ""; };
-        rows.rows.push_back({point.title, std::to_string(point.pairs.size()), significant(point.a_ms(), 4),
-                             significant(point.b_ms(), 4), cell(&Interval::value), cell(&Interval::low),
-                             cell(&Interval::high), verdict_cell(point, comparison.target)});
+        rows.rows.push_back({point.title, std::to_string(point.pairs.size()), significant(point.a(), 4),
+                             significant(point.b(), 4), cell(&Interval::value), cell(&Interval::low),
+                             cell(&Interval::high), verdict_cell(point, comparison.target, comparison.metric)});
     }
     answer.add(std::move(rows));
     Section method{"How it was measured"};
     method.is_folded = true;
     method.add(Paragraph{fmt::format(
-        "Each pair is one run of A and one of B next to each other, each a process of its own, in the order A B B A; the interval (95 %) is that of the pairs' mean ratio, so it holds what differs from run to run on this machine. Another machine of the same kind may differ by more. {} Ended: {}.",
-        comparison.verified ? "One run of each was verified first and not counted." : "No run was verified.",
-        comparison.ended)});
+        "{}Each pair is one run of A and one of B next to each other, each a process of its own, in the order A B B A; the interval (95 %) is that of the pairs' mean ratio, so it holds what differs from run to run on this machine. Another machine of the same kind may differ by more. {} Ended: {}.",
+        compared_text(comparison), checked_text(comparison), comparison.ended)});
     return {"A and B in turn", {std::move(answer), std::move(method)}};
 }
 
@@ -125,16 +153,19 @@ std::string ab_json(const AbComparison& comparison) {
     const auto side = [](const AbSide& of) {
         return Json{{"command", of.command}, {"revision", of.revision}, {"device", of.device}};
     };
+    const auto share = [](const std::optional<double>& given) { return given ? Json(*given) : Json(); };
+    const bool of_time = is_time(comparison.metric);
     Json points = Json::array();
     for (const AbPoint& point : comparison.points) {
         Json pairs = Json::array();
-        for (const AbPair& pair : point.pairs) pairs.push_back({{"a_ms", pair.a_ms}, {"b_ms", pair.b_ms}});
+        for (const AbPair& pair : point.pairs)
+            pairs.push_back({{of_time ? "a_ms" : "a", pair.a}, {of_time ? "b_ms" : "b", pair.b}});
         const std::optional<Interval> ratio = point.ratio();
         points.push_back({{"point", point.title},
                           {"ratio", ratio ? Json(ratio->value) : Json()},
                           {"ratio_low", ratio ? Json(ratio->low) : Json()},
                           {"ratio_high", ratio ? Json(ratio->high) : Json()},
-                          {"verdict", name(point.verdict(comparison.target))},
+                          {"verdict", name(point.verdict(comparison.target), comparison.metric)},
                           {"differs_by_less_than", ratio ? Json(largest_difference(*ratio)) : Json()},
                           {"pair_correlation", point.correlation().of_ratios.value},
                           {"widening", point.correlation().widening},
@@ -144,8 +175,11 @@ std::string ab_json(const AbComparison& comparison) {
                         {"started_at", comparison.started_at},
                         {"a", side(comparison.a)},
                         {"b", side(comparison.b)},
+                        {"metric", metric_names[static_cast<int>(comparison.metric)]},
+                        {"pattern", comparison.pattern.empty() ? Json() : Json(comparison.pattern)},
                         {"interval", comparison.target},
-                        {"fail_above", comparison.fail_above ? Json(*comparison.fail_above) : Json()},
+                        {"fail_above", share(comparison.fail_above)},
+                        {"fail_below", share(comparison.fail_below)},
                         {"verified", comparison.verified},
                         {"ended", comparison.ended},
                         {"regressions", comparison.regressions().size()},

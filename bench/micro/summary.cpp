@@ -107,9 +107,9 @@ std::string matrix(const std::vector<PointGroup>& problems, const PointGroup& me
                 if (i < labels || (i >= first && i < first + count)) some.push_back(from[i]);
             return some;
         };
-        Table table(picked(columns));
-        for (const std::vector<std::string>& row : rows) table.add_row(picked(row));
-        return table;
+        Table part(picked(columns));
+        for (const std::vector<std::string>& row : rows) part.add_row(picked(row));
+        return part;
     };
     std::string title = "Median time";
     if (!same.empty()) title += " of " + joined(same, " ");

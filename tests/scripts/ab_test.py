@@ -1,4 +1,4 @@
-"""kbench ab with two programs of planted times. Needs no GPU. Argument: the kbench to test."""
+"""kbench ab with two programs of planted times, and with any commands. Needs no GPU. Argument: the kbench to test."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import unittest
 
 KBENCH = sys.argv.pop(1)
@@ -114,6 +115,70 @@ class Ab(unittest.TestCase):
             bad = subprocess.run([KBENCH, "ab", "--out", str(self.folder / "bad"), *arguments, "--", "--model", "mlp"],
                                  capture_output=True, text=True, timeout=100)
             self.assertEqual((bad.returncode, bad.stderr.count("\n")), (2, 1), bad.stderr)
+
+    def of_commands(self, *arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run([KBENCH, "ab", "--out", str(self.out), *arguments], capture_output=True, text=True, timeout=100)
+
+    def printing(self, name: str, rate: float) -> str:
+        """A command that prints a rate, which differs from run to run by 0.2 %, after one of its warm-up."""
+        path = self.folder / name
+        path.write_text(textwrap.dedent(f"""\
+            #!{sys.executable}
+            import pathlib, random
+            runs = pathlib.Path(__file__).with_suffix(".runs")
+            with runs.open("a") as file:
+                file.write(".")
+            print("warm-up: 1 tokens/s")
+            print(f"mean: {{random.Random(len(runs.read_text())).gauss({rate}, {0.002 * rate}):.2f}} tokens/s")
+            """))
+        path.chmod(0o755)
+        return str(path)
+
+    def test_what_any_commands_print_is_compared(self) -> None:
+        sides = ["--a", self.printing("one", 500), "--b", self.printing("two", 490), "--metric", ": ([0-9.]+) tokens"]
+        done = self.of_commands(*sides, "--fail-above", "1%")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"B is (1\.[6-9]|2\.[0-4])\d % lower than A")
+        document = self.document()
+        self.assertEqual((document["metric"], document["points"][0]["verdict"]), ("printed", "lower"))
+        self.assertEqual(document["pattern"], ": ([0-9.]+) tokens")
+        self.assertGreater(document["points"][0]["pairs"][0]["a"], 490, "the last number that matches")
+        self.assertEqual((self.out / "run-001-A.txt").read_text().splitlines()[0], "warm-up: 1 tokens/s")
+        self.assertIn("holds ", self.of_commands(*sides).stderr, "earlier runs stay")
+        self.out = self.folder / "again"
+        self.assertEqual(self.of_commands(*sides, "--fail-below", "1%").returncode, 1)
+
+    def test_whole_runs_of_any_commands_are_timed(self) -> None:
+        done = self.of_commands("--a", "sleep 0.05", "--b", "sleep 0.2", "--metric", "wall", "--fail-above", "50%", "--budget", "5")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        pair = self.document()["points"][0]["pairs"][0]
+        self.assertGreaterEqual(pair["a_ms"], 50)
+        self.assertGreaterEqual(pair["b_ms"], 200)
+        self.assertEqual(sorted(path.name for path in self.out.iterdir() if path.suffix == ".txt"), ["run-001-A.txt", "run-002-B.txt"])
+
+    def test_commands_that_fail_or_print_no_number_end_it(self) -> None:
+        for number, (b, code, said) in enumerate([("sh -c 'echo lost >&2; exit 3'", 1, "B failed with exit code 3: lost; its output is "),
+                                                  ("echo step: none", 2, "B printed nothing that --metric matches")]):
+            self.out = self.folder / str(number)
+            done = self.of_commands("--a", "echo step: 7", "--b", b, "--metric", "step: ([0-9]+)")
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(said, done.stderr)
+
+    def test_a_stop_reaches_what_a_command_started(self) -> None:
+        command = [KBENCH, "ab", "--out", str(self.out), "--a", f"sh -c 'sleep 60 & echo $! >{self.folder}/pid; wait'", "--b", "true",
+                   "--metric", "wall"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            pid = self.folder / "pid"
+            while not pid.exists() or not pid.read_text():
+                time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+        stat = pathlib.Path(f"/proc/{pid.read_text().strip()}/stat")
+        deadline = time.monotonic() + 5
+        while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z" and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertTrue(not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z", "it runs on")
 
     def test_the_spread_of_runs_is_remembered_and_compare_uses_it(self) -> None:
         environment = os.environ | {"KBENCH_CACHE_DIR": str(self.folder / "cache")}

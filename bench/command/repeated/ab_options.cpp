@@ -2,13 +2,18 @@
 #include "bench/command/repeated/ab_options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <wordexp.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
 
 #include "bench/command/micro_options.h"
 #include "bench/command/option_values.h"
 #include "bench/command/options.h"
+#include "bench/command/repeated/printed_metric.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -22,12 +27,21 @@ const OptionOf<AbRequest> table[] = {
          r.b = text;
          r.b_given = true;
      }},
+    {"--metric", "METRIC", "",
+     "compares any two commands: wall, the time each takes, or the last number it prints in a regular expression's group",
+     [](AbRequest& r, const std::string& text) {
+         if (text != ab_wall) PrintedMetric{text};
+         r.metric = text;
+     }},
     {"--interval", "SHARE", "0.5%", "runs end when the 95 % interval of B/A is within this of its middle",
      [](AbRequest& r, const std::string& text) { r.target = parse_share("--interval", text); }},
     {"--budget", "TIME", "5m", "no pair begins after so long, known or not",
      [](AbRequest& r, const std::string& text) { r.budget_s = seconds("--budget", text, "1s"); }},
-    {"--fail-above", "SHARE", "", "such as 2% or 0.02: exit code 1 when B takes longer than A by more, for certain",
+    {"--fail-above", "SHARE", "",
+     "such as 2% or 0.02: exit code 1 when B takes longer, or is higher, than A by more, for certain",
      [](AbRequest& r, const std::string& text) { r.fail_above = parse_share("--fail-above", text); }},
+    {"--fail-below", "SHARE", "", "the same when B is lower than A by more, as rates such as tokens/s should not be",
+     [](AbRequest& r, const std::string& text) { r.fail_below = parse_share("--fail-below", text); }},
     {"--out", "DIR", "kbench-runs/<time>-ab", "where ab.json and the result of every run go",
      [](AbRequest& r, const std::string& text) { r.out = text; }},
     {"--format", "F", "text", "text, html (a page) or json, which has every pair in full precision",
@@ -72,6 +86,28 @@ AbCommand command_of(std::string_view option, const std::string& own, const std:
     return command;
 }
 
+/// Whether a shell would find a program of this name.
+bool is_program(const std::string& name) {
+    if (name.find('/') != name.npos) return access(name.c_str(), X_OK) == 0;
+    const char* path = std::getenv("PATH");
+    std::istringstream folders(path == nullptr ? "/bin:/usr/bin" : path);
+    for (std::string folder; std::getline(folders, folder, ':');)
+        if (access((std::filesystem::path(folder) / name).c_str(), X_OK) == 0) return true;
+    return false;
+}
+
+/// A side with --metric: its words, then those that both have.
+AbCommand any_command_of(std::string_view option, const std::string& own, const std::vector<std::string>& common) {
+    std::vector<std::string> words = words_of(option, own);
+    words.insert(words.end(), common.begin(), common.end());
+    if (words.empty())
+        throw UsageError(fmt::format("{} is missing: with --metric each side is a command, such as {} 'python step.py'",
+                                     option, option));
+    if (!is_program(words.front()))
+        throw UsageError(fmt::format("{}: there is no program '{}'", option, words.front()));
+    return {words.front(), {words.begin() + 1, words.end()}};
+}
+
 /// A mistake is found before anything is measured; another program finds its own in its first run.
 void check(std::string_view option, const AbCommand& command) {
     for (const std::string_view given : {"--out", "--resume", "--dry-run", "--format", "--help", "-h"})
@@ -113,16 +149,21 @@ ParsedAb parse_ab(const std::vector<std::string>& arguments) {
     constexpr CommandText command{
         .name = "kbench ab",
         .what =
-            "Runs two sides in turn and says which is faster: kbench ab --b WORDS -- OPTIONS of `kbench run` or `kbench micro` that both have.",
+            "Runs two sides in turn and says which is faster: kbench ab --b WORDS -- OPTIONS of `kbench run` or `kbench micro` that both have. With --metric the sides are any two commands.",
         .examples = {"kbench ab --b '--provider gemm=native' -- --model gpt2 --quick",
                      "kbench ab --a old/kbench --b new/kbench -- --model gpt2",
-                     "kbench ab --b '' -- micro --op gemm --shape m256n256k256"}};
+                     "kbench ab --a 'python old.py' --b 'python new.py' --metric 'step: ([0-9.]+) ms'"}};
     const auto dashes = std::ranges::find(arguments, "--");
     parsed.help = parse_options(command, ab_options(), request, {arguments.begin(), dashes});
     if (!parsed.help.empty()) return parsed;
     if (!request.b_given)
         throw UsageError("--b is missing: name what B has of its own, such as --b '--provider gemm=native'");
     const std::vector<std::string> common(dashes == arguments.end() ? dashes : dashes + 1, arguments.end());
+    if (!request.metric.empty()) {
+        request.a_command = any_command_of("--a", request.a, common);
+        request.b_command = any_command_of("--b", words_of("--b", request.b).empty() ? request.a : request.b, common);
+        return parsed;
+    }
     request.a_command = command_of("--a", request.a, common);
     request.b_command = command_of("--b", request.b, common);
     check("--a", request.a_command);

@@ -11,7 +11,12 @@
 
 namespace kbench {
 
-/// What one side runs: `program` with `arguments`, of which the first is run or micro.
+/// The --metric that is no regular expression: how long a whole run takes.
+inline constexpr std::string_view ab_wall = "wall";
+/// What is written into --out while an older kbench is asked what it knows.
+inline constexpr std::string_view ab_probe_name = "probe.log";
+
+/// What one side runs: `program` with `arguments`, of which the first is run or micro where the program is a kbench.
 struct AbCommand {
     std::string program;  ///< empty: this kbench
     std::vector<std::string> arguments;
@@ -24,10 +29,11 @@ struct AbCommand {
 
 struct AbRequest {
     std::string a, b, format = "text";
+    std::string metric;  ///< wall or a regular expression: of any commands; empty where the sides are kbench
     bool b_given = false, quiet = false;
     std::filesystem::path out;
     double budget_s = 300, target = 0.005;
-    std::optional<double> fail_above;
+    std::optional<double> fail_above, fail_below;
     AbCommand a_command, b_command;
 };
 std::span<const OptionOf<AbRequest>> ab_options();
@@ -36,7 +42,8 @@ std::span<const OptionOf<AbRequest>> ab_options();
 std::string ab_options_markdown();
 
 /// Parses `arguments` (without the command's name); what stands behind "--" both sides have. A side that is this kbench
-/// has its options checked. Throws UsageError; a request for help is `help` set to its text.
+/// has its options checked, and that there is such a program is checked of any other command. Throws UsageError; a
+/// request for help is `help` set to its text.
 struct ParsedAb {
     AbRequest request;
     std::string help;

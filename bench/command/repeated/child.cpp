@@ -39,6 +39,21 @@ class FileActions {
     posix_spawn_file_actions_t actions_;
 };
 
+class GroupOfItsOwn {
+  public:
+    GroupOfItsOwn() {
+        posix_spawnattr_init(&attributes_);
+        posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
+    }
+    ~GroupOfItsOwn() { posix_spawnattr_destroy(&attributes_); }
+    GroupOfItsOwn(const GroupOfItsOwn&) = delete;
+    GroupOfItsOwn& operator=(const GroupOfItsOwn&) = delete;
+    const posix_spawnattr_t* get() const { return &attributes_; }
+
+  private:
+    posix_spawnattr_t attributes_;
+};
+
 std::string last_line_of(const std::filesystem::path& file) {
     std::ifstream in(file);
     std::string line, last;
@@ -47,19 +62,25 @@ std::string last_line_of(const std::filesystem::path& file) {
     return one_line(last);
 }
 
-int wait_for(pid_t child) {
-    int status = 0;
-    bool passed_on = false;
-    pid_t ended = 0;
-    while ((ended = waitpid(child, &status, WNOHANG)) == 0) {
-        if (const int signal = StopSignals::asked(); signal != 0 && !passed_on) {
-            kill(child, signal);
-            passed_on = true;
+using Clock = std::chrono::steady_clock;
+
+/// Waits until `child` has ended and returns when that was; it is left to be reaped, so that its number stays its own
+/// while signals may go to it.
+Clock::time_point wait_for_end(pid_t child) {
+    const std::jthread passes_stops_on([child](const std::stop_token& ended) {
+        while (!ended.stop_requested()) {
+            if (const int signal = StopSignals::asked(); signal != 0) {
+                kill(-child, signal);
+                return;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    if (ended < 0) throw MeasurementError(fmt::format("how the program ended is not known: {}", std::strerror(errno)));
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    });
+    siginfo_t info{};
+    while (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0)
+        if (errno != EINTR)
+            throw MeasurementError(fmt::format("how the program ended is not known: {}", std::strerror(errno)));
+    return Clock::now();
 }
 
 /// Removes what a kbench writes into `directory` beside its result. What anybody else put there stays, and no link is
@@ -80,7 +101,7 @@ void keep_result_alone(const std::filesystem::path& directory) {
 }  // namespace
 
 Finished run_child(const std::string& program, const std::vector<std::string>& arguments,
-                   const std::filesystem::path& log) {
+                   const std::filesystem::path& log, Logged logged) {
     std::vector<std::string> words{program};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> pointers;
@@ -89,16 +110,25 @@ Finished run_child(const std::string& program, const std::vector<std::string>& a
     const NewFile output(log);
     FileActions actions;
     posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    if (logged == Logged::all)
+        posix_spawn_file_actions_adddup2(actions.get(), output.descriptor(), STDOUT_FILENO);
+    else
+        posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(actions.get(), output.descriptor(), STDERR_FILENO);
+    const GroupOfItsOwn attributes;
+    const auto start = Clock::now();
     pid_t child = 0;
-    if (const int error = posix_spawnp(&child, program.c_str(), actions.get(), nullptr, pointers.data(), environ)) {
+    if (const int error =
+            posix_spawnp(&child, program.c_str(), actions.get(), attributes.get(), pointers.data(), environ)) {
         std::filesystem::remove(log);
         throw UsageError(fmt::format("{}: {}", program, std::strerror(error)));
     }
-    Finished finished{.exit_code = wait_for(child), .last_line = {}};
-    finished.last_line = last_line_of(log);
-    return finished;
+    const std::chrono::duration<double, std::milli> wall = wait_for_end(child) - start;
+    int status = 0;
+    waitpid(child, &status, 0);
+    return {.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+            .last_line = last_line_of(log),
+            .wall_ms = wall.count()};
 }
 
 Result run_for_result(const std::string& who, const std::string& program, std::vector<std::string> arguments,

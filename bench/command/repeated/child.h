@@ -12,12 +12,17 @@ namespace kbench {
 struct Finished {
     int exit_code = 0;      ///< 128 and its number where a signal ended it
     std::string last_line;  ///< what it wrote last, empty where it wrote nothing
+    double wall_ms = 0;     ///< from its start to its end
 };
 
-/// Runs `program`, found as a shell finds it, with what it writes going to `log`, a new file. A stop that this process
-/// is asked for (StopSignals) is passed on. Throws UsageError when it cannot be started, and `log` is not there then.
+/// Which of what a program writes goes to its log.
+enum class Logged { errors, all };
+
+/// Runs `program`, found as a shell finds it, with what it writes going to `log`, a new file. It and what it starts are
+/// a process group, to which a stop that this process is asked for (StopSignals) is passed on. Throws UsageError when
+/// it cannot be started, and `log` is not there then.
 Finished run_child(const std::string& program, const std::vector<std::string>& arguments,
-                   const std::filesystem::path& log);
+                   const std::filesystem::path& log, Logged logged = Logged::errors);
 
 /// The result of a kbench, this one where `program` is empty, that runs `arguments` with `directory` as its --out,
 /// which must not exist yet. Keeps only the result and the drawn lengths there, or everything where the run

@@ -44,8 +44,7 @@ TEST(Ab, AnEvenDriftIsNoDifference) {
     double ms = 1;
     for (std::size_t pair = 0; pair < 8; ++pair) {
         AbPair times;
-        for (const std::size_t run : {2 * pair, 2 * pair + 1})
-            (ab_side(run) == 'A' ? times.a_ms : times.b_ms) = ms *= 1.01;
+        for (const std::size_t run : {2 * pair, 2 * pair + 1}) (ab_side(run) == 'A' ? times.a : times.b) = ms *= 1.01;
         point.pairs.push_back(times);
     }
     EXPECT_NEAR(point.ratio()->value, 1, 1e-12);
@@ -57,8 +56,8 @@ TEST(Ab, FewPairsHaveNoInterval) {
     EXPECT_EQ(point.verdict(0.005), AbVerdict::cannot_tell);
     EXPECT_THAT(ab_sentence(point, 0.005), HasSubstr("5 pairs, fewer than 6"));
     point.pairs.push_back({1, 2});
-    EXPECT_EQ(point.verdict(0.005), AbVerdict::slower);
-    point.pairs.back().a_ms = 0;
+    EXPECT_EQ(point.verdict(0.005), AbVerdict::higher);
+    point.pairs.back().a = 0;
     EXPECT_FALSE(point.ratio()) << "a time that cannot be";
 }
 
@@ -94,8 +93,8 @@ TEST(Ab, VerdictsFollowTheInterval) {
         for (const double sign : {1, -1, 1, -1, 1, -1, 1, -1}) point.pairs.push_back({1, ratio * (1 + sign * spread)});
         return point;
     };
-    EXPECT_EQ(point_of(1.02, 0.002).verdict(0.005), AbVerdict::slower);
-    EXPECT_EQ(point_of(0.98, 0.002).verdict(0.005), AbVerdict::faster);
+    EXPECT_EQ(point_of(1.02, 0.002).verdict(0.005), AbVerdict::higher);
+    EXPECT_EQ(point_of(0.98, 0.002).verdict(0.005), AbVerdict::lower);
     EXPECT_EQ(point_of(1.001, 0.002).verdict(0.005), AbVerdict::small_difference);
     EXPECT_EQ(point_of(1.001, 0.02).verdict(0.005), AbVerdict::cannot_tell);
     EXPECT_THAT(ab_sentence(point_of(1.02, 0.002), 0.005),
@@ -122,6 +121,36 @@ TEST(Ab, VerdictsFollowTheInterval) {
     EXPECT_GT(half_width(*one_of_many.ratio()), 1.5 * half_width(*comparison.points[0].ratio()));
     comparison.points.push_back(point_of(1.02, 0.02));
     EXPECT_FALSE(comparison.is_known()) << "every point is to be known";
+}
+
+TEST(Ab, FiguresThatAreNoTimesAreHigherOrLower) {
+    const auto point_of = [](double ratio) {
+        AbPoint point;
+        for (const double spread : {1e-3, -1e-3, 1e-3, -1e-3, 1e-3, -1e-3})
+            point.pairs.push_back({7, 7 * (ratio + spread)});
+        return point;
+    };
+    const auto printed = AbMetric::printed;
+    EXPECT_THAT(ab_sentence(point_of(1.02), 0.005, printed), testing::StartsWith("B is 2.00 % higher than A [+1."));
+    EXPECT_THAT(ab_sentence(point_of(0.98), 0.005, printed), testing::StartsWith("B is 2.00 % lower than A [-2."));
+    EXPECT_THAT(ab_sentence(point_of(1), 0.005, printed), HasSubstr("which of them is lower is unknown"));
+    AbComparison comparison;
+    comparison.metric = printed;
+    comparison.pattern = "tokens/s: ([0-9.]+)";
+    comparison.points = {point_of(0.98)};
+    comparison.fail_above = 0.01;
+    EXPECT_TRUE(comparison.regressions().empty()) << "lower by 2 % is not higher";
+    comparison.fail_below = 0.03;
+    EXPECT_TRUE(comparison.regressions().empty());
+    comparison.fail_below = 0.01;
+    EXPECT_EQ(comparison.regressions().size(), 1u);
+    const Document document = ab_document(comparison);
+    const auto& blocks = document.sections.front().blocks;
+    EXPECT_EQ(std::get<Paragraph>(blocks[1]).text, "all of it beyond -1 %: a regression.");
+    const std::string json = ab_json(comparison);
+    EXPECT_THAT(json,
+                testing::AllOf(HasSubstr("\"pattern\": \"tokens/s: ([0-9.]+)\""), HasSubstr("\"verdict\": \"lower\""),
+                               HasSubstr("\"a\": 7.0"), testing::Not(HasSubstr("_ms"))));
 }
 
 AbPoint pairs_of(const std::vector<double>& ratios) {
@@ -186,7 +215,7 @@ TEST(Ab, ErrsMoreRarelyWherePairsCorrelate) {
                 if (comparison.is_known()) break;
             }
             const AbVerdict verdict = comparison.points[0].verdict(comparison.target);
-            false_alarms += verdict == AbVerdict::slower || verdict == AbVerdict::faster;
+            false_alarms += verdict == AbVerdict::higher || verdict == AbVerdict::lower;
         }
         RecordProperty(fmt::format("false_alarms_at_rho_{}", rho), false_alarms);
         EXPECT_LE(false_alarms, trials * most_percent / 100) << rho;
@@ -271,10 +300,10 @@ TEST(Ab, FindsTwoPercentAndNothingWhereThereIsNothing) {
     int found = 0, false_alarms = 0;
     double pairs = 0;
     for (int i = 0; i < trials; ++i) {
-        found += trial(series, 1.02, random).verdict(0.005) == AbVerdict::slower;
+        found += trial(series, 1.02, random).verdict(0.005) == AbVerdict::higher;
         const AbPoint nothing = trial(series, 1, random);
         const AbVerdict verdict = nothing.verdict(0.005);
-        false_alarms += verdict == AbVerdict::slower || verdict == AbVerdict::faster;
+        false_alarms += verdict == AbVerdict::higher || verdict == AbVerdict::lower;
         pairs += static_cast<double>(nothing.pairs.size()) / trials;
     }
     RecordProperty("found", found);

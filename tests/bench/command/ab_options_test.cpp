@@ -47,6 +47,7 @@ TEST(AbOptions, WordsAreAShells) {
 
 TEST(AbOptions, MistakesAreFoundBeforeAnythingRuns) {
     EXPECT_THAT(refusal({"--", "--model", "mlp"}), HasSubstr("--b is missing"));
+    EXPECT_THAT(refusal({"--b", "", "--fail-below", "-1", "--", "--model", "mlp"}), HasSubstr("--fail-below"));
     EXPECT_THAT(refusal({"--b", "--batch 2", "--", "--model", "mpl"}), HasSubstr("mpl"));
     EXPECT_THAT(refusal({"--b", "--bacht 2", "--", "--model", "mlp"}), HasSubstr("--bacht"));
     EXPECT_THAT(refusal({"--b", "run", "--", "micro", "--op", "gemm"}), HasSubstr("behind -- stands micro"));
@@ -54,6 +55,22 @@ TEST(AbOptions, MistakesAreFoundBeforeAnythingRuns) {
     EXPECT_THAT(refusal({"--b", "", "--budget", "nan", "--", "--model", "mlp"}), HasSubstr("--budget"));
     for (const char* text : {"--out x", "--out=x", "--resume", "--format json", "--help"})
         EXPECT_THAT(refusal({"--b", text, "--", "--model", "mlp"}), HasSubstr("keeps the runs itself")) << text;
+}
+
+TEST(AbOptions, WithAMetricTheSidesAreAnyCommands) {
+    const AbRequest wall =
+        parsed({"--a", "sh -c 'exit 0'", "--b", "/bin/true run", "--metric", "wall", "--", "--model", "x"});
+    EXPECT_EQ(wall.a_command.program, "sh");
+    EXPECT_THAT(wall.a_command.arguments, ElementsAre("-c", "exit 0", "--model", "x"));
+    EXPECT_THAT(wall.b_command.arguments, ElementsAre("run", "--model", "x")) << "run is a word as any other";
+    const AbRequest same = parsed({"--a", "echo 1", "--b", "", "--metric", "([0-9])"});
+    EXPECT_EQ(same.b_command.text(), "echo 1") << "the same as A";
+    EXPECT_THAT(refusal({"--b", "true", "--metric", "wall"}), HasSubstr("--a is missing: with --metric"));
+    EXPECT_THAT(refusal({"--a", "true", "--metric", "wall"}), HasSubstr("--b is missing"));
+    EXPECT_THAT(refusal({"--a", "true", "--b", "no-such-program", "--metric", "wall"}),
+                HasSubstr("--b: there is no program 'no-such-program'"));
+    EXPECT_THAT(refusal({"--a", "./nothing", "--b", "", "--metric", "wall"}), HasSubstr("--a: there is no program"));
+    EXPECT_THAT(refusal({"--a", "true", "--b", "true", "--metric", "time"}), HasSubstr("must have one group"));
 }
 
 TEST(AbOptions, TheReferenceInDocsIsTheTable) {
