@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "analysis/compare/run_spread.h"
+#include "analysis/result/signed_rank.h"
 #include "analysis/result/student_t.h"
 #include "kbench/error.h"
 
@@ -45,6 +46,21 @@ std::vector<double> ratios_of(std::span<const AbPair> pairs) {
     return ratios;
 }
 
+std::vector<double> logarithms_of(std::span<const double> values) {
+    std::vector<double> logarithms;
+    for (const double value : values) logarithms.push_back(std::log(value));
+    return logarithms;
+}
+
+/// With its interval by Student's t, which errs in `error`.
+Interval mean_logarithm(std::span<const double> values, double error) {
+    const auto count = static_cast<double>(values.size());
+    double mean = 0;
+    for (const double logarithm : logarithms_of(values)) mean += logarithm / count;
+    const double half = student_t(normal_quantile(1 - error / 2), count - 1) * log_deviation(values) / std::sqrt(count);
+    return {mean, mean - half, mean + half};
+}
+
 }  // namespace
 
 PairCorrelation pair_correlation(std::span<const AbPair> pairs) {
@@ -59,19 +75,23 @@ PairCorrelation pair_correlation(std::span<const AbPair> pairs) {
     return found;
 }
 
-std::size_t next_ab_look(std::size_t pairs) { return pairs < fewest_ab_pairs ? fewest_ab_pairs : pairs + pairs / 2; }
+std::size_t next_ab_look(std::size_t pairs, AbMetric metric) {
+    const std::size_t fewest = fewest_ab_pairs(metric);
+    return pairs < fewest ? fewest : pairs + pairs / 2;
+}
 
-std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t points) {
+std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t points, AbMetric metric) {
     const std::vector<double> ratios = ratios_of(pairs);
-    if (ratios.size() < fewest_ab_pairs) return std::nullopt;
+    if (ratios.size() < fewest_ab_pairs(metric)) return std::nullopt;
     const PairCorrelation correlation = pair_correlation(pairs);
     if (correlation.is_too_much()) return std::nullopt;
-    const auto count = static_cast<double>(ratios.size());
-    double mean = 0;
-    for (const double ratio : ratios) mean += std::log(ratio) / count;
-    const double half = student_t(normal_quantile(1 - one_look / 2 / static_cast<double>(points)), count - 1) *
-                        log_deviation(ratios) / std::sqrt(count) * correlation.widening;
-    return Interval{std::exp(mean), std::exp(mean - half), std::exp(mean + half)};
+    const double error = one_look / static_cast<double>(points);
+    const std::optional<Interval> centre =
+        metric == AbMetric::latency ? mean_logarithm(ratios, error) : symmetric_centre(logarithms_of(ratios), error);
+    if (!centre) return std::nullopt;
+    const auto& [value, low, high] = *centre;
+    return Interval{std::exp(value), std::exp(value - (value - low) * correlation.widening),
+                    std::exp(value + (high - value) * correlation.widening)};
 }
 
 double half_width(const Interval& ratio) {

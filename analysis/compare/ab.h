@@ -21,11 +21,15 @@ struct AbPair {
     double a = 0, b = 0;
 };
 
+/// What is compared: the median latency of a kbench's run, the time of a whole command, or a number that it prints.
+enum class AbMetric { latency, wall, printed };
+constexpr bool is_time(AbMetric metric) { return metric != AbMetric::printed; }
+
 /// Fewer pairs say too little of how much pairs differ.
-inline constexpr std::size_t fewest_ab_pairs = 6;
+constexpr std::size_t fewest_ab_pairs(AbMetric metric) { return metric == AbMetric::latency ? 6 : 7; }
 /// After how many pairs to look next, having looked at so many: an interval that is looked at after each run and
 /// believed once it is narrow is narrow by chance.
-std::size_t next_ab_look(std::size_t pairs);
+std::size_t next_ab_look(std::size_t pairs, AbMetric metric = AbMetric::latency);
 
 /// The side of run `run`, from 0: A B B A A B B A, so that what drifts evenly adds as much to the one as to the other.
 constexpr char ab_side(std::size_t run) { return run % 4 == 0 || run % 4 == 3 ? 'A' : 'B'; }
@@ -45,11 +49,13 @@ struct PairCorrelation {
 };
 PairCorrelation pair_correlation(std::span<const AbPair> pairs);
 
-/// B's figure over A's: the mean of the logarithms of the pairs' ratios with its interval by Student's t, wider where
-/// neighbouring pairs correlate. One look at one point errs in 2.5 %, as there are several looks; of `points` points
+/// B's figure over A's, wider where neighbouring pairs correlate. Of latencies, medians of many samples, the mean of
+/// the logarithms of the pairs' ratios with its interval by Student's t; of other figures, of which some runs' lie far
+/// out, their symmetric_centre(). One look at one point errs in 2.5 %, as there are several looks; of `points` points
 /// each has its part of that. None of fewer than fewest_ab_pairs, where a figure is not positive, or where
 /// pairs correlate too much.
-std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t points = 1);
+std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t points = 1,
+                                     AbMetric metric = AbMetric::latency);
 
 /// Half its width, in both directions the larger: 0.004 is 0.4 %.
 double half_width(const Interval& ratio);
@@ -59,10 +65,6 @@ double largest_difference(const Interval& ratio);
 /// What B is beside A.
 enum class AbVerdict { higher, lower, small_difference, cannot_tell };
 
-/// What is compared: the median latency of a kbench's run, the time of a whole command, or a number that it prints.
-enum class AbMetric { latency, wall, printed };
-constexpr bool is_time(AbMetric metric) { return metric != AbMetric::printed; }
-
 /// "slower" or "faster" of times, "higher" or "lower" of other figures.
 std::string_view name(AbVerdict verdict, AbMetric metric);
 
@@ -71,8 +73,9 @@ struct AbPoint {
     std::string title;  ///< empty where there is one point
     std::vector<AbPair> pairs = {};
     std::size_t among = 1;  ///< points that are compared
+    AbMetric metric = AbMetric::latency;
 
-    std::optional<Interval> ratio() const { return paired_ratio(pairs, among); }
+    std::optional<Interval> ratio() const { return paired_ratio(pairs, among, metric); }
     PairCorrelation correlation() const { return pair_correlation(pairs); }
     /// B beside A. A small difference: the ratio's interval contains 1 and is within `target` of its middle, so that
     /// neither is known to be higher, and they differ by less than largest_difference().

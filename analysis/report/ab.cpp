@@ -22,16 +22,16 @@ std::string widened_text(const AbPoint& point) {
 }
 
 /// "slower", or "less than 0.80 % apart".
-std::string verdict_cell(const AbPoint& point, double target, AbMetric metric) {
+std::string verdict_cell(const AbPoint& point, double target) {
     const AbVerdict verdict = point.verdict(target);
-    if (verdict != AbVerdict::small_difference) return std::string(name(verdict, metric));
+    if (verdict != AbVerdict::small_difference) return std::string(name(verdict, point.metric));
     return fmt::format("less than {:.2f} % apart", 100 * largest_difference(*point.ratio()));
 }
 
 std::string without_ratio(const AbPoint& point) {
-    if (point.pairs.size() < fewest_ab_pairs)
+    if (const std::size_t fewest = fewest_ab_pairs(point.metric); point.pairs.size() < fewest)
         return fmt::format("Cannot tell: {} {}, fewer than {} say too little.", point.pairs.size(),
-                           point.pairs.size() == 1 ? "pair" : "pairs", fewest_ab_pairs);
+                           point.pairs.size() == 1 ? "pair" : "pairs", fewest);
     const PairCorrelation correlation = point.correlation();
     if (!correlation.is_too_much()) return "Cannot tell: a figure is not positive.";
     return fmt::format(
@@ -53,6 +53,11 @@ std::string compared_text(const AbComparison& comparison) {
     return "";
 }
 
+std::string_view ratio_text(const AbComparison& comparison) {
+    if (comparison.metric == AbMetric::latency) return "the pairs' mean ratio";
+    return "the centre of the pairs' ratios (by Wilcoxon's signed ranks), which a few runs far out hardly move";
+}
+
 std::string_view checked_text(const AbComparison& comparison) {
     if (comparison.metric != AbMetric::latency)
         return "One run of each came first and is not counted; what the commands compute was not checked.";
@@ -67,12 +72,12 @@ std::string sides(const AbSide& side) {
 
 }  // namespace
 
-std::string ab_sentence(const AbPoint& point, double target, AbMetric metric) {
+std::string ab_sentence(const AbPoint& point, double target) {
     const std::optional<Interval> ratio = point.ratio();
     if (!ratio) return without_ratio(point);
     const std::string interval = fmt::format("[{:+.2f} %, {:+.2f} %]", percent_of(ratio->low), percent_of(ratio->high));
     const double largest = 100 * largest_difference(*ratio);
-    const bool of_time = is_time(metric);
+    const bool of_time = is_time(point.metric);
     const std::string_view verb = of_time ? "takes" : "is";
     const auto told = [&] {
         switch (point.verdict(target)) {
@@ -84,12 +89,12 @@ std::string ab_sentence(const AbPoint& point, double target, AbMetric metric) {
                                    of_time ? "less time" : "lower", interval);
             case AbVerdict::small_difference:
                 return fmt::format("A and B differ by less than {:.2f} % {}; which of them is {} is unknown.", largest,
-                                   interval, name(AbVerdict::lower, metric));
+                                   interval, name(AbVerdict::lower, point.metric));
             case AbVerdict::cannot_tell: break;
         }
         return fmt::format(
             "Cannot tell {}: up to {:.2f} % either way is possible; more time (--budget) or longer runs{} narrow it.",
-            interval, largest, metric == AbMetric::latency ? " (--time-budget behind --)" : "");
+            interval, largest, point.metric == AbMetric::latency ? " (--time-budget behind --)" : "");
     };
     return told() + widened_text(point);
 }
@@ -119,9 +124,9 @@ Document ab_document(const AbComparison& comparison) {
     if (comparison.points.empty())
         answer.add(Paragraph{fmt::format("Cannot tell: no pair was measured; {}.", comparison.ended), Tone::lead});
     for (const AbPoint& point : comparison.points)
-        answer.add(Paragraph{fmt::format("{}{}{}", point.title, point.title.empty() ? "" : ": ",
-                                         ab_sentence(point, comparison.target, comparison.metric)),
-                             Tone::lead});
+        answer.add(Paragraph{
+            fmt::format("{}{}{}", point.title, point.title.empty() ? "" : ": ", ab_sentence(point, comparison.target)),
+            Tone::lead});
     for (const AbPoint* point : comparison.regressions()) {
         const double bound = point->ratio()->low > 1 ? *comparison.fail_above : -*comparison.fail_below;
         answer.add(Paragraph{fmt::format("{}{}all of it beyond {:g} %: a regression.", point->title,
@@ -137,14 +142,14 @@ Document ab_document(const AbComparison& comparison) {
         const auto cell = [&](double Interval::*end) { return ratio ? fmt::format("{:.4f}", (*ratio).*end) : ""; };
         rows.rows.push_back({point.title, std::to_string(point.pairs.size()), significant(point.a(), 4),
                              significant(point.b(), 4), cell(&Interval::value), cell(&Interval::low),
-                             cell(&Interval::high), verdict_cell(point, comparison.target, comparison.metric)});
+                             cell(&Interval::high), verdict_cell(point, comparison.target)});
     }
     answer.add(std::move(rows));
     Section method{"How it was measured"};
     method.is_folded = true;
     method.add(Paragraph{fmt::format(
-        "{}Each pair is one run of A and one of B next to each other, each a process of its own, in the order A B B A; the interval (95 %) is that of the pairs' mean ratio, so it holds what differs from run to run on this machine. Another machine of the same kind may differ by more. {} Ended: {}.",
-        compared_text(comparison), checked_text(comparison), comparison.ended)});
+        "{}Each pair is one run of A and one of B next to each other, each a process of its own, in the order A B B A; the interval (95 %) is that of {}, so it holds what differs from run to run on this machine. Another machine of the same kind may differ by more. {} Ended: {}.",
+        compared_text(comparison), ratio_text(comparison), checked_text(comparison), comparison.ended)});
     return {"A and B in turn", {std::move(answer), std::move(method)}};
 }
 

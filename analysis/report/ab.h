@@ -14,6 +14,6 @@ Document ab_document(const AbComparison& comparison);
 std::string ab_json(const AbComparison& comparison);
 
 /// "B takes 2.1 % longer [1.7, 2.4]", "B is 2.1 % higher [1.7, 2.4]", or why that cannot be told.
-std::string ab_sentence(const AbPoint& point, double target, AbMetric metric = AbMetric::latency);
+std::string ab_sentence(const AbPoint& point, double target);
 
 }  // namespace kbench

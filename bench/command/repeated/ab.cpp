@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <regex>
 #include <string_view>
 
@@ -48,16 +49,16 @@ class AbRuns {
     /// Returns why it ended.
     std::string take_pairs() {
         const auto start = Clock::now();
-        std::size_t next_look = next_ab_look(0);
+        std::size_t next_look = next_ab_look(0, comparison_.metric);
         for (std::size_t pairs = 0;;) {
             if (StopSignals::asked() != 0) return fmt::format("signal {} asked for it", StopSignals::asked());
             if (std::chrono::duration<double>(Clock::now() - start).count() > request_.budget_s)
                 return fmt::format("the budget of {:g} s is spent", request_.budget_s);
             take_pair(pairs++);
-            write_file_atomically(request_.out / json_name, ab_json(comparison_));
+            keep();
             if (pairs < next_look) continue;
             if (comparison_.is_known()) return fmt::format("every interval is within {:g} %", 100 * comparison_.target);
-            next_look = next_ab_look(pairs);
+            next_look = next_ab_look(pairs, comparison_.metric);
         }
     }
 
@@ -66,19 +67,34 @@ class AbRuns {
         std::string line;
         for (const auto& [title, figures] : sides_.take_pair(ab_side(2 * pair))) {
             auto point = std::ranges::find(comparison_.points, title, &AbPoint::title);
-            if (point == comparison_.points.end()) point = comparison_.points.insert(point, AbPoint{.title = title});
+            if (point == comparison_.points.end())
+                point = comparison_.points.insert(point, AbPoint{.title = title, .metric = comparison_.metric});
             point->pairs.push_back(figures);
             const char* unit = is_time(comparison_.metric) ? " ms" : "";
             line += fmt::format("{}{}{}A {:.5g}{}, B {:.5g}{}", line.empty() ? "" : "; ", title,
                                 title.empty() ? "" : ": ", figures.a, unit, figures.b, unit);
         }
         for (AbPoint& point : comparison_.points) point.among = comparison_.points.size();
-        if (!request_.quiet) say("pair {}: {}\n", pair + 1, line);
+        if (!request_.quiet && is_due(told_, 0.2)) say("pair {}: {}\n", pair + 1, line);
+    }
+
+    /// Writes what is there. Not after each of thousands of short runs, which it would disturb; the end writes all.
+    void keep() {
+        if (is_due(kept_, 1)) write_file_atomically(request_.out / json_name, ab_json(comparison_));
+    }
+
+    /// Whether `every_s` have passed since it last was.
+    static bool is_due(std::optional<Clock::time_point>& last, double every_s) {
+        const auto now = Clock::now();
+        if (last && std::chrono::duration<double>(now - *last).count() < every_s) return false;
+        last = now;
+        return true;
     }
 
     const AbRequest& request_;
     AbSides& sides_;
     AbComparison& comparison_;
+    std::optional<Clock::time_point> told_, kept_;
 };
 
 AbMetric metric_of(const AbRequest& request) {
