@@ -38,10 +38,10 @@ void print_help() {
 /// Starts the program again with OpenBLAS told which kernels to use, where it did not know the CPU: it reads its
 /// environment when it is loaded, and never again.
 void restart_where_blas_misjudged(char** argv) {
-    constexpr char variable[] = "OPENBLAS_CORETYPE";
-    if (std::getenv(variable) != nullptr) return;
+    if (std::getenv(cpu::blas_core_variable) != nullptr) return;
     const std::string better = cpu::better_blas_core(cpu::blas_core(), cpu::cpu_info().isa);
-    if (better.empty() || setenv(variable, better.c_str(), 1) != 0) return;
+    if (better.empty() || setenv(cpu::blas_core_variable, better.c_str(), 1) != 0) return;
+    setenv(cpu::blas_core_is_ours, "1", 1);
     execv("/proc/self/exe", argv);
 }
 

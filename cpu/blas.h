@@ -16,6 +16,8 @@ namespace kbench::cpu {
 /// Text such as "OpenBLAS 0.3.21 Zen, 16 threads".
 std::string blas_version();
 
+/// What OpenBLAS reads when it is loaded, and that kbench set it and not the user.
+inline constexpr char blas_core_variable[] = "OPENBLAS_CORETYPE", blas_core_is_ours[] = "KBENCH_SET_OPENBLAS_CORETYPE";
 /// The value that OPENBLAS_CORETYPE should have had, given the `core` that OpenBLAS picked and the CPU's `isa`; empty
 /// when the choice is good. OpenBLAS picks its kernels on loading, from a list of CPU models that ends before the
 /// newest: 0.3.21 takes an Emerald Rapids in a virtual machine for "Prescott", whose kernels stop at SSE3 (0.36 TFLOP/s

@@ -76,22 +76,29 @@ PairCorrelation pair_correlation(std::span<const AbPair> pairs) {
 }
 
 std::size_t next_ab_look(std::size_t pairs, AbMetric metric) {
-    const std::size_t fewest = fewest_ab_pairs(metric);
+    const std::size_t fewest = info(metric).fewest_pairs;
     return pairs < fewest ? fewest : pairs + pairs / 2;
 }
 
 std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t points, AbMetric metric) {
     const std::vector<double> ratios = ratios_of(pairs);
-    if (ratios.size() < fewest_ab_pairs(metric)) return std::nullopt;
+    if (ratios.size() < info(metric).fewest_pairs) return std::nullopt;
     const PairCorrelation correlation = pair_correlation(pairs);
     if (correlation.is_too_much()) return std::nullopt;
     const double error = one_look / static_cast<double>(points);
     const std::optional<Interval> centre =
-        metric == AbMetric::latency ? mean_logarithm(ratios, error) : symmetric_centre(logarithms_of(ratios), error);
+        metric == AbMetric::latency ? mean_logarithm(ratios, error) : hodges_lehmann(logarithms_of(ratios), error);
     if (!centre) return std::nullopt;
     const auto& [value, low, high] = *centre;
-    return Interval{std::exp(value), std::exp(value - (value - low) * correlation.widening),
-                    std::exp(value + (high - value) * correlation.widening)};
+    const double rounding = std::log1p(resolution_of(pairs));
+    return Interval{std::exp(value), std::exp(value - (value - low) * correlation.widening - rounding),
+                    std::exp(value + (high - value) * correlation.widening + rounding)};
+}
+
+double resolution_of(std::span<const AbPair> pairs) {
+    double coarsest = 0;
+    for (const AbPair& pair : pairs) coarsest = std::max(coarsest, pair.resolution);
+    return coarsest;
 }
 
 double half_width(const Interval& ratio) {
@@ -102,8 +109,8 @@ double largest_difference(const Interval& ratio) { return std::max(ratio.high - 
 
 std::string_view name(AbVerdict verdict, AbMetric metric) {
     switch (verdict) {
-        case AbVerdict::higher: return is_time(metric) ? "slower" : "higher";
-        case AbVerdict::lower: return is_time(metric) ? "faster" : "lower";
+        case AbVerdict::higher: return info(metric).is_time ? "slower" : "higher";
+        case AbVerdict::lower: return info(metric).is_time ? "faster" : "lower";
         case AbVerdict::small_difference: return "a small difference";
         case AbVerdict::cannot_tell: break;
     }
@@ -120,6 +127,12 @@ AbVerdict AbPoint::verdict(double target) const {
 
 double AbPoint::a() const { return median_of(pairs, &AbPair::a); }
 double AbPoint::b() const { return median_of(pairs, &AbPair::b); }
+
+AbPoint& AbComparison::point(const std::string& title) {
+    auto found = std::ranges::find(points, title, &AbPoint::title);
+    if (found == points.end()) found = points.insert(found, AbPoint{.title = title, .metric = metric});
+    return *found;
+}
 
 bool AbComparison::is_known() const {
     return !points.empty() && std::ranges::all_of(points, [this](const AbPoint& point) {

@@ -19,14 +19,20 @@ namespace kbench {
 /// Figures of two runs, one of each side: a time in ms, or a number that both printed.
 struct AbPair {
     double a = 0, b = 0;
+    double resolution = 0;  ///< by how much of itself b / a may be off, as both were printed with so few digits
 };
 
 /// What is compared: the median latency of a kbench's run, the time of a whole command, or a number that it prints.
 enum class AbMetric { latency, wall, printed };
-constexpr bool is_time(AbMetric metric) { return metric != AbMetric::printed; }
-
-/// Fewer pairs say too little of how much pairs differ.
-constexpr std::size_t fewest_ab_pairs(AbMetric metric) { return metric == AbMetric::latency ? 6 : 7; }
+struct AbMetricInfo {
+    std::string_view name;
+    bool is_time;
+    /// Fewer say too little of how much pairs differ. Signed ranks take a few ratios that happen to have one sign for a
+    /// difference, so that they begin later.
+    std::size_t fewest_pairs;
+};
+inline constexpr AbMetricInfo ab_metrics[] = {{"latency", true, 6}, {"wall", true, 10}, {"printed", false, 10}};
+constexpr const AbMetricInfo& info(AbMetric metric) { return ab_metrics[static_cast<int>(metric)]; }
 /// After how many pairs to look next, having looked at so many: an interval that is looked at after each run and
 /// believed once it is narrow is narrow by chance.
 std::size_t next_ab_look(std::size_t pairs, AbMetric metric = AbMetric::latency);
@@ -49,13 +55,16 @@ struct PairCorrelation {
 };
 PairCorrelation pair_correlation(std::span<const AbPair> pairs);
 
-/// B's figure over A's, wider where neighbouring pairs correlate. Of latencies, medians of many samples, the mean of
-/// the logarithms of the pairs' ratios with its interval by Student's t; of other figures, of which some runs' lie far
-/// out, their symmetric_centre(). One look at one point errs in 2.5 %, as there are several looks; of `points` points
-/// each has its part of that. None of fewer than fewest_ab_pairs, where a figure is not positive, or where
+/// B's figure over A's with its interval, which is wider where neighbouring pairs correlate or figures were rounded.
+/// Latencies are medians of many samples: the mean of the ratios' logarithms, by Student's t. Other figures have
+/// outliers: hodges_lehmann() of the logarithms. One look at one point errs in 2.5 %, as there are several looks; of
+/// `points` points each has its part of that. None of fewer than fewest_pairs, where a figure is not positive, or where
 /// pairs correlate too much.
 std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t points = 1,
                                      AbMetric metric = AbMetric::latency);
+
+/// The coarsest of theirs.
+double resolution_of(std::span<const AbPair> pairs);
 
 /// Half its width, in both directions the larger: 0.004 is 0.4 %.
 double half_width(const Interval& ratio);
@@ -99,7 +108,11 @@ struct AbComparison {
     std::string started_at;
     std::string ended;  ///< why: "every interval is narrow enough", "the budget of 300 s is spent", ...
     bool verified = false;
+    std::string machine;  ///< that of commands: its CPU and GPUs
     std::vector<AbPoint> points;
+
+    /// The one of this title, which is made where there is none.
+    AbPoint& point(const std::string& title);
 
     /// Whether every ratio is known well enough.
     bool is_known() const;

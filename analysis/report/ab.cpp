@@ -21,6 +21,14 @@ std::string widened_text(const AbPoint& point) {
                        correlation.of_ratios.value, correlation.widening);
 }
 
+/// What rounding adds to the interval; empty where that is little.
+std::string rounded_text(const AbPoint& point) {
+    constexpr double little = 0.1;
+    const double resolution = resolution_of(point.pairs);
+    if (resolution <= little * half_width(*point.ratio())) return "";
+    return fmt::format(" The few digits that are printed widen it by {:.2f} % either way.", 100 * resolution);
+}
+
 /// "slower", or "less than 0.80 % apart".
 std::string verdict_cell(const AbPoint& point, double target) {
     const AbVerdict verdict = point.verdict(target);
@@ -29,7 +37,7 @@ std::string verdict_cell(const AbPoint& point, double target) {
 }
 
 std::string without_ratio(const AbPoint& point) {
-    if (const std::size_t fewest = fewest_ab_pairs(point.metric); point.pairs.size() < fewest)
+    if (const std::size_t fewest = info(point.metric).fewest_pairs; point.pairs.size() < fewest)
         return fmt::format("Cannot tell: {} {}, fewer than {} say too little.", point.pairs.size(),
                            point.pairs.size() == 1 ? "pair" : "pairs", fewest);
     const PairCorrelation correlation = point.correlation();
@@ -39,15 +47,13 @@ std::string without_ratio(const AbPoint& point) {
         correlation.of_ratios.high, most_pair_correlation);
 }
 
-constexpr std::string_view metric_names[] = {"latency", "wall", "printed"};
-
 /// What is compared of commands; empty where it is the latency that kbench measured.
 std::string compared_text(const AbComparison& comparison) {
     switch (comparison.metric) {
         case AbMetric::latency: break;
-        case AbMetric::wall: return "Compared is the time of a whole run, from its start to its end. ";
+        case AbMetric::wall: return "Whole runs are compared, from start to end. ";
         case AbMetric::printed:
-            return fmt::format("Compared is the last number that a run printed where {} matches. ",
+            return fmt::format("The last number that a run prints where {} matches is compared. ",
                                one_line(comparison.pattern));
     }
     return "";
@@ -55,7 +61,7 @@ std::string compared_text(const AbComparison& comparison) {
 
 std::string_view ratio_text(const AbComparison& comparison) {
     if (comparison.metric == AbMetric::latency) return "the pairs' mean ratio";
-    return "the centre of the pairs' ratios (by Wilcoxon's signed ranks), which a few runs far out hardly move";
+    return "the Hodges-Lehmann centre of the pairs' ratios: of typical runs, as outliers hardly move it";
 }
 
 std::string_view checked_text(const AbComparison& comparison) {
@@ -77,7 +83,7 @@ std::string ab_sentence(const AbPoint& point, double target) {
     if (!ratio) return without_ratio(point);
     const std::string interval = fmt::format("[{:+.2f} %, {:+.2f} %]", percent_of(ratio->low), percent_of(ratio->high));
     const double largest = 100 * largest_difference(*ratio);
-    const bool of_time = is_time(point.metric);
+    const bool of_time = info(point.metric).is_time;
     const std::string_view verb = of_time ? "takes" : "is";
     const auto told = [&] {
         switch (point.verdict(target)) {
@@ -96,18 +102,18 @@ std::string ab_sentence(const AbPoint& point, double target) {
             "Cannot tell {}: up to {:.2f} % either way is possible; more time (--budget) or longer runs{} narrow it.",
             interval, largest, point.metric == AbMetric::latency ? " (--time-budget behind --)" : "");
     };
-    return told() + widened_text(point);
+    return told() + widened_text(point) + rounded_text(point);
 }
 
 /// Each pair's ratio in the order in which they ran: what drifts or jumps is seen.
 Chart pairs_chart(const AbComparison& comparison) {
-    const bool of_time = is_time(comparison.metric);
+    const bool of_time = info(comparison.metric).is_time;
     const char* unit = of_time ? " ms" : "";
     CurveChart chart{{"pair"}, {of_time ? "B takes longer by, %" : "B is higher by, %"}, {}};
     for (const AbPoint& point : comparison.points) {
         CurveSeries series{std::vector<double>{}, {point.title.empty() ? "B over A" : point.title}};
         for (std::size_t i = 0; i < point.pairs.size(); ++i) {
-            const auto& [a, b] = point.pairs[i];
+            const auto& [a, b, resolution] = point.pairs[i];
             if (a <= 0) continue;
             std::get<std::vector<double>>(series.x).push_back(static_cast<double>(i + 1));
             series.y.add(percent_of(b / a), fmt::format("pair {}\nA {}{}, B {}{}", i + 1, significant(a, 4), unit,
@@ -119,7 +125,7 @@ Chart pairs_chart(const AbComparison& comparison) {
 }
 
 Document ab_document(const AbComparison& comparison) {
-    const bool of_time = is_time(comparison.metric);
+    const bool of_time = info(comparison.metric).is_time;
     Section answer{""};
     if (comparison.points.empty())
         answer.add(Paragraph{fmt::format("Cannot tell: no pair was measured; {}.", comparison.ended), Tone::lead});
@@ -133,7 +139,9 @@ Document ab_document(const AbComparison& comparison) {
                                          point->title.empty() ? "" : ": ", 100 * bound),
                              Tone::warning});
     }
-    answer.add(Bullets{{sides(comparison.a), sides(comparison.b)}});
+    Bullets what{{sides(comparison.a), sides(comparison.b)}};
+    if (!comparison.machine.empty()) what.items.push_back("on " + comparison.machine);
+    answer.add(std::move(what));
     answer.add(pairs_chart(comparison));
     Rows rows{{words("point"), figures("pairs"), figures(of_time ? "A ms" : "A"), figures(of_time ? "B ms" : "B"),
                figures("B/A"), figures("from"), figures("to"), words("B is")}};
@@ -148,7 +156,7 @@ Document ab_document(const AbComparison& comparison) {
     Section method{"How it was measured"};
     method.is_folded = true;
     method.add(Paragraph{fmt::format(
-        "{}Each pair is one run of A and one of B next to each other, each a process of its own, in the order A B B A; the interval (95 %) is that of {}, so it holds what differs from run to run on this machine. Another machine of the same kind may differ by more. {} Ended: {}.",
+        "{}Each pair is one run of A and one of B next to each other, each a process of its own, in the order A B B A. The interval (95 %) is that of {}. It holds what differs from run to run on this machine. Another machine of the same kind may differ by more. {} Ended: {}.",
         compared_text(comparison), ratio_text(comparison), checked_text(comparison), comparison.ended)});
     return {"A and B in turn", {std::move(answer), std::move(method)}};
 }
@@ -159,7 +167,7 @@ std::string ab_json(const AbComparison& comparison) {
         return Json{{"command", of.command}, {"revision", of.revision}, {"device", of.device}};
     };
     const auto share = [](const std::optional<double>& given) { return given ? Json(*given) : Json(); };
-    const bool of_time = is_time(comparison.metric);
+    const bool of_time = info(comparison.metric).is_time;
     Json points = Json::array();
     for (const AbPoint& point : comparison.points) {
         Json pairs = Json::array();
@@ -174,18 +182,20 @@ std::string ab_json(const AbComparison& comparison) {
                           {"differs_by_less_than", ratio ? Json(largest_difference(*ratio)) : Json()},
                           {"pair_correlation", point.correlation().of_ratios.value},
                           {"widening", point.correlation().widening},
+                          {"resolution", resolution_of(point.pairs)},
                           {"pairs", std::move(pairs)}});
     }
     const Json document{{"schema", "kbench.ab/1"},
                         {"started_at", comparison.started_at},
                         {"a", side(comparison.a)},
                         {"b", side(comparison.b)},
-                        {"metric", metric_names[static_cast<int>(comparison.metric)]},
+                        {"metric", info(comparison.metric).name},
                         {"pattern", comparison.pattern.empty() ? Json() : Json(comparison.pattern)},
                         {"interval", comparison.target},
                         {"fail_above", share(comparison.fail_above)},
                         {"fail_below", share(comparison.fail_below)},
                         {"verified", comparison.verified},
+                        {"machine", comparison.machine.empty() ? Json() : Json(comparison.machine)},
                         {"ended", comparison.ended},
                         {"regressions", comparison.regressions().size()},
                         {"points", std::move(points)}};

@@ -1,4 +1,4 @@
-// The centre of values that are symmetric about it, however far out some of them lie.
+// The centre of values with outliers.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,10 @@
 
 namespace kbench {
 
-/// The median of the means of every two of `values`, each with itself too (Hodges and Lehmann), with the interval that
-/// Wilcoxon's signed ranks leave it: it errs in at most `error` where the values are independent and symmetric.
-/// Nothing where so few cannot say as much, as fewer than 7 cannot for 2.5 %.
-std::optional<Interval> symmetric_centre(std::span<const double> values, double error);
+/// The Hodges-Lehmann estimate of the centre of `values`: the median of their Walsh averages, which are the means of
+/// every two of them and of each with itself. Its interval is that of Wilcoxon's signed-rank test: it misses the centre
+/// in at most `error` of all cases where the values are independent and symmetric about it. Nothing where so few
+/// values cannot say as much, as fewer than 7 cannot for 2.5 %.
+std::optional<Interval> hodges_lehmann(std::span<const double> values, double error);
 
 }  // namespace kbench

@@ -133,6 +133,19 @@ bool is_gpu_number(std::string_view text) {
     return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
+std::vector<std::string> nvidia_models(const fs::path& root) {
+    constexpr std::string_view title = "Model:";
+    std::vector<std::string> models;
+    for (const fs::path& gpu : entries(root / "proc/driver/nvidia/gpus")) {
+        std::ifstream lines(gpu / "information");
+        for (std::string line; std::getline(lines, line);) {
+            const std::size_t name = line.find_first_not_of(" \t", title.size());
+            if (line.starts_with(title) && name != line.npos) models.push_back(line.substr(name));
+        }
+    }
+    return models;
+}
+
 NvidiaFiles nvidia_files(const fs::path& root) {
     NvidiaFiles files;
     files.gpus = pci_gpus(root);

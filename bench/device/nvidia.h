@@ -32,6 +32,9 @@ bool is_gpu_number(std::string_view text);
 /// Opens the nodes that it finds, for a moment. `root`: in front of all paths, for tests.
 NvidiaFiles nvidia_files(const std::filesystem::path& root = "/");
 
+/// The models of those whose driver is loaded: "NVIDIA H100 80GB HBM3".
+std::vector<std::string> nvidia_models(const std::filesystem::path& root = "/");
+
 /// What CUDA answered when it was asked for devices; a cudaError_t by number, name and text.
 struct CudaAnswer {
     bool built = true;  ///< false: this kbench has no CUDA, and nobody was asked

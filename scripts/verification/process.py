@@ -2,6 +2,7 @@
 wrote."""
 
 import argparse
+import gzip
 import json
 import math
 import os
@@ -144,6 +145,13 @@ def write_json(path: pathlib.Path, document: dict[str, Any]) -> None:
     """Whole or not at all, so that an interrupted run leaves the last complete file."""
     temporary = path.with_name(path.name + ".tmp")
     temporary.write_text(json.dumps(finite(document), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+def write_compressed(path: pathlib.Path, document: dict[str, Any]) -> None:
+    """As .json.gz: whole, or as it was."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_bytes(gzip.compress(json.dumps(document).encode(), mtime=0))
     temporary.replace(path)
 
 

@@ -116,6 +116,9 @@ class Ab(unittest.TestCase):
                                  capture_output=True, text=True, timeout=100)
             self.assertEqual((bad.returncode, bad.stderr.count("\n")), (2, 1), bad.stderr)
 
+    def files(self) -> list[str]:
+        return sorted(path.name for path in self.out.glob("[!.]*"))
+
     def of_commands(self, *arguments: str) -> subprocess.CompletedProcess:
         return subprocess.run([KBENCH, "ab", "--out", str(self.out), *arguments], capture_output=True, text=True, timeout=100)
 
@@ -129,7 +132,7 @@ class Ab(unittest.TestCase):
             with runs.open("a") as file:
                 file.write(".")
             print("warm-up: 1 tokens/s")
-            print(f"mean: {{random.Random(len(runs.read_text())).gauss({rate}, {0.002 * rate}):.2f}} tokens/s")
+            print(f"mean: {{random.Random('{name}' + runs.read_text()).gauss({rate}, {0.002 * rate}):.2f}} tokens/s")
             """))
         path.chmod(0o755)
         return str(path)
@@ -142,43 +145,98 @@ class Ab(unittest.TestCase):
         document = self.document()
         self.assertEqual((document["metric"], document["points"][0]["verdict"]), ("printed", "lower"))
         self.assertEqual(document["pattern"], ": ([0-9.]+) tokens")
-        self.assertGreater(document["points"][0]["pairs"][0]["a"], 490, "the last number that matches")
+        point = document["points"][0]
+        self.assertGreater(point["pairs"][0]["a"], 490, "the last number that matches")
+        self.assertGreater(point["ratio_high"] - point["ratio_low"], 0.0005)
+        self.assertTrue(document["machine"])
         self.assertEqual((self.out / "run-001-A.txt").read_text().splitlines()[0], "warm-up: 1 tokens/s")
+        self.assertEqual(self.files(), ["ab.json", "run-001-A.txt", "run-002-B.txt"])
         self.assertIn("holds ", self.of_commands(*sides).stderr, "earlier runs stay")
         self.out = self.folder / "again"
         self.assertEqual(self.of_commands(*sides, "--fail-below", "1%").returncode, 1)
 
     def test_whole_runs_of_any_commands_are_timed(self) -> None:
-        done = self.of_commands("--a", "sleep 0.05", "--b", "sleep 0.2", "--metric", "wall", "--fail-above", "50%", "--budget", "5")
+        done = self.of_commands("--a", "sleep 0.05", "--b", "sleep 0.2", "--metric", "wall", "--fail-above", "50%", "--interval", "20%",
+                                "--budget", "60")
         self.assertEqual(done.returncode, 1, done.stderr)
         pair = self.document()["points"][0]["pairs"][0]
         self.assertGreaterEqual(pair["a_ms"], 50)
         self.assertGreaterEqual(pair["b_ms"], 200)
-        self.assertEqual(sorted(path.name for path in self.out.iterdir() if path.suffix == ".txt"), ["run-001-A.txt", "run-002-B.txt"])
 
     def test_commands_that_fail_or_print_no_number_end_it(self) -> None:
-        for number, (b, code, said) in enumerate([("sh -c 'echo lost >&2; exit 3'", 1, "B failed with exit code 3: lost; its output is "),
-                                                  ("echo step: none", 2, "B printed nothing that --metric matches")]):
-            self.out = self.folder / str(number)
-            done = self.of_commands("--a", "echo step: 7", "--b", b, "--metric", "step: ([0-9]+)")
-            self.assertEqual(done.returncode, code, done.stderr)
-            self.assertIn(said, done.stderr)
+        metric = ["--metric", "step: ([0-9.]+)"]
+        wrong = self.of_commands("--a", "echo step: 7.001", "--b", "echo step: none", *metric)
+        self.assertEqual((wrong.returncode, wrong.stderr.count("\n")), (2, 1), wrong.stderr)
+        self.assertIn("B printed nothing that --metric matches; last it wrote 'step: none'", wrong.stderr)
+        self.assertEqual(self.files(), [], "or the corrected command would be refused")
+        failed = self.of_commands("--a", "echo step: 7.001", "--b", "sh -c 'echo lost >&2; exit 3'", *metric)
+        self.assertEqual(failed.returncode, 1)
+        self.assertIn("B failed with exit code 3: lost; its output is ", failed.stderr)
+        self.assertEqual((self.out / "run-002-B.txt").read_text(), "lost\n")
 
-    def test_a_stop_reaches_what_a_command_started(self) -> None:
-        command = [KBENCH, "ab", "--out", str(self.out), "--a", f"sh -c 'sleep 60 & echo $! >{self.folder}/pid; wait'", "--b", "true",
-                   "--metric", "wall"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            pid = self.folder / "pid"
-            while not pid.exists() or not pid.read_text():
-                time.sleep(0.01)
-            process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=20)
-        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
-        stat = pathlib.Path(f"/proc/{pid.read_text().strip()}/stat")
-        deadline = time.monotonic() + 5
-        while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z" and time.monotonic() < deadline:
+    def test_digits_that_are_not_printed_are_not_known(self) -> None:
+        done = self.of_commands("--a", "echo 3.5", "--b", "echo 3.6", "--metric", "(.+)", "--fail-above", "1%", "--budget", "2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("B is 2.86 % higher than A [+0.04 %, +5.76 %]", done.stdout)
+        self.assertIn("few digits", done.stdout)
+
+    def test_a_command_finds_its_surroundings_as_a_shell_leaves_them(self) -> None:
+        # Endless where SIGPIPE is ignored; a core of OpenBLAS that kbench chose for itself is not handed on.
+        script = "while :; do echo x; done | head -1; echo core: ${OPENBLAS_CORETYPE-none}; echo 7.001"
+        done = subprocess.run([KBENCH, "ab", "--out", str(self.out), "--a", f"sh -c '{script}'", "--b", "", "--metric", "^(7.*)", "--budget", "1"],
+                              capture_output=True, text=True, timeout=100,
+                              env=os.environ | {"OPENBLAS_CORETYPE": "Haswell", "KBENCH_SET_OPENBLAS_CORETYPE": "1"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((self.out / "run-001-A.txt").read_text().splitlines(), ["x", "core: none", "7.001"])
+
+    def runs_on(self, pid: int) -> bool:
+        try:
+            return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except FileNotFoundError:
+            return False
+
+    def started(self, command: str, process: subprocess.Popen) -> list[int]:
+        """What wrote its number into the file `pids`, once there are two."""
+        pids = self.folder / "pids"
+        deadline = time.monotonic() + 30
+        while not pids.exists() or len(pids.read_text().split()) < 2:
+            self.assertIsNone(process.poll(), command)
+            self.assertLess(time.monotonic(), deadline, command)
             time.sleep(0.01)
-        self.assertTrue(not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z", "it runs on")
+        return [int(pid) for pid in pids.read_text().split()]
+
+    def expect_gone(self, pids: list[int]) -> None:
+        deadline = time.monotonic() + 5
+        while any(map(self.runs_on, pids)) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        for pid in pids:
+            self.assertFalse(self.runs_on(pid), pid)
+
+    def test_a_stop_reaches_all_that_a_command_started(self) -> None:
+        for stop in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            self.out = self.folder / stop.name
+            command = f"sh -c 'sleep 60 & echo $! $$ >{self.folder}/pids; wait'"
+            with subprocess.Popen([KBENCH, "ab", "--out", str(self.out), "--a", command, "--b", "true", "--metric", "wall"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+                pids = self.started(command, process)
+                process.send_signal(stop)
+                process.communicate(timeout=20)
+            self.assertEqual(process.returncode, 128 + stop)
+            self.expect_gone(pids)
+            (self.folder / "pids").unlink()
+
+    def test_a_second_stop_ends_what_ignores_the_first(self) -> None:
+        command = f"sh -c 'trap \"\" INT TERM; sleep 60 & echo $! $$ >{self.folder}/pids; wait; sleep 60'"
+        with subprocess.Popen([KBENCH, "ab", "--out", str(self.out), "--a", command, "--b", "true", "--metric", "wall"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            pids = self.started(command, process)
+            process.send_signal(signal.SIGINT)
+            time.sleep(1.2)
+            self.assertIsNone(process.poll(), "it waits for the command")
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=20)
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        self.expect_gone(pids)
 
     def test_the_spread_of_runs_is_remembered_and_compare_uses_it(self) -> None:
         environment = os.environ | {"KBENCH_CACHE_DIR": str(self.folder / "cache")}

@@ -66,11 +66,8 @@ class AbRuns {
     void take_pair(std::size_t pair) {
         std::string line;
         for (const auto& [title, figures] : sides_.take_pair(ab_side(2 * pair))) {
-            auto point = std::ranges::find(comparison_.points, title, &AbPoint::title);
-            if (point == comparison_.points.end())
-                point = comparison_.points.insert(point, AbPoint{.title = title, .metric = comparison_.metric});
-            point->pairs.push_back(figures);
-            const char* unit = is_time(comparison_.metric) ? " ms" : "";
+            comparison_.point(title).pairs.push_back(figures);
+            const char* unit = info(comparison_.metric).is_time ? " ms" : "";
             line += fmt::format("{}{}{}A {:.5g}{}, B {:.5g}{}", line.empty() ? "" : "; ", title,
                                 title.empty() ? "" : ": ", figures.a, unit, figures.b, unit);
         }

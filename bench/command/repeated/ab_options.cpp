@@ -6,6 +6,7 @@
 #include <wordexp.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -41,7 +42,10 @@ const OptionOf<AbRequest> table[] = {
      "such as 2% or 0.02: exit code 1 when B takes longer, or is higher, than A by more, for certain",
      [](AbRequest& r, const std::string& text) { r.fail_above = parse_share("--fail-above", text); }},
     {"--fail-below", "SHARE", "", "the same when B is lower than A by more, as rates such as tokens/s should not be",
-     [](AbRequest& r, const std::string& text) { r.fail_below = parse_share("--fail-below", text); }},
+     [](AbRequest& r, const std::string& text) {
+         r.fail_below = parse_share("--fail-below", text);
+         if (*r.fail_below >= 1) throw UsageError(fmt::format("--fail-below {}: must be below 100%", text));
+     }},
     {"--out", "DIR", "kbench-runs/<time>-ab", "where ab.json and the result of every run go",
      [](AbRequest& r, const std::string& text) { r.out = text; }},
     {"--format", "F", "text", "text, html (a page) or json, which has every pair in full precision",
@@ -59,9 +63,22 @@ std::vector<std::string> words_of(std::string_view option, const std::string& te
     if (error == 0) list.assign(words.we_wordv, words.we_wordv + words.we_wordc);
     if (error == 0 || error == WRDE_NOSPACE) wordfree(&words);
     if (error != 0)
-        throw UsageError(
-            fmt::format("{} '{}': must be words as in a shell, quotes in pairs, no commands", option, text));
+        throw UsageError(fmt::format(
+            "{} '{}': must be words as in a shell, quotes in pairs, without $(...), pipes or redirections, for which there is sh -c",
+            option, text));
     return list;
+}
+
+/// As a shell reads it as one word.
+std::string quoted(const std::string& word) {
+    static constexpr std::string_view plain = "_./=:,@%+-";
+    if (!word.empty() && std::ranges::all_of(word, [](unsigned char c) {
+            return std::isalnum(c) != 0 || plain.find(static_cast<char>(c)) != plain.npos;
+        }))
+        return word;
+    std::string text = "'";
+    for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+    return text + "'";
 }
 
 bool is_command(const std::string& word) { return word == "run" || word == "micro"; }
@@ -88,11 +105,15 @@ AbCommand command_of(std::string_view option, const std::string& own, const std:
 
 /// Whether a shell would find a program of this name.
 bool is_program(const std::string& name) {
-    if (name.find('/') != name.npos) return access(name.c_str(), X_OK) == 0;
+    const auto may_run = [](const std::filesystem::path& path) {
+        std::error_code none;
+        return std::filesystem::is_regular_file(path, none) && access(path.c_str(), X_OK) == 0;
+    };
+    if (name.find('/') != name.npos) return may_run(name);
     const char* path = std::getenv("PATH");
     std::istringstream folders(path == nullptr ? "/bin:/usr/bin" : path);
     for (std::string folder; std::getline(folders, folder, ':');)
-        if (access((std::filesystem::path(folder) / name).c_str(), X_OK) == 0) return true;
+        if (may_run(std::filesystem::path(folder) / name)) return true;
     return false;
 }
 
@@ -103,8 +124,11 @@ AbCommand any_command_of(std::string_view option, const std::string& own, const 
     if (words.empty())
         throw UsageError(fmt::format("{} is missing: with --metric each side is a command, such as {} 'python step.py'",
                                      option, option));
-    if (!is_program(words.front()))
-        throw UsageError(fmt::format("{}: there is no program '{}'", option, words.front()));
+    const std::string& program = words.front();
+    if (!is_program(program) && program.find('=') != program.npos)
+        throw UsageError(fmt::format("{}: '{}' is no program; variables are set by env, as in 'env {} ...'", option,
+                                     program, program));
+    if (!is_program(program)) throw UsageError(fmt::format("{}: there is no program '{}'", option, program));
     return {words.front(), {words.begin() + 1, words.end()}};
 }
 
@@ -131,11 +155,8 @@ bool AbCommand::has(std::string_view option) const {
 }
 
 std::string AbCommand::text() const {
-    std::string line = program.empty() ? "kbench" : program;
-    for (const std::string& word : arguments) {
-        const bool is_plain = !word.empty() && word.find_first_of(" '\"\\$*?|&;<>(){}") == std::string::npos;
-        line += is_plain ? " " + word : fmt::format(" '{}'", word);
-    }
+    std::string line = program.empty() ? "kbench" : quoted(program);
+    for (const std::string& word : arguments) line += " " + quoted(word);
     return line;
 }
 
@@ -161,9 +182,12 @@ ParsedAb parse_ab(const std::vector<std::string>& arguments) {
     const std::vector<std::string> common(dashes == arguments.end() ? dashes : dashes + 1, arguments.end());
     if (!request.metric.empty()) {
         request.a_command = any_command_of("--a", request.a, common);
-        request.b_command = any_command_of("--b", words_of("--b", request.b).empty() ? request.a : request.b, common);
-        return parsed;
+        const bool is_same = common.empty() && words_of("--b", request.b).empty();
+        request.b_command = any_command_of("--b", is_same ? request.a : request.b, common);
     }
+    if (request.fail_below && (request.metric.empty() || request.metric == ab_wall))
+        throw UsageError("--fail-below is for a number that --metric finds: a time should be low");
+    if (!request.metric.empty()) return parsed;
     request.a_command = command_of("--a", request.a, common);
     request.b_command = command_of("--b", request.b, common);
     check("--a", request.a_command);

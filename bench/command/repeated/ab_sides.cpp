@@ -8,9 +8,12 @@
 
 #include "analysis/machine/machine.h"
 #include "bench/command/repeated/child.h"
+#include "bench/command/repeated/output_lines.h"
 #include "bench/command/repeated/printed_metric.h"
 #include "bench/device/console.h"
+#include "bench/device/nvidia.h"
 #include "bench/measure/point/stop_signal.h"
+#include "cpu/threads.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -93,47 +96,72 @@ class KbenchSides : public AbSides {
     std::map<std::string, bool> times_alone_;  ///< by program
 };
 
+/// "AMD EPYC 9654 and NVIDIA H200".
+std::string machine_text() {
+    std::string text = cpu::cpu_info().model;
+    for (const std::string& model : nvidia_models()) text += " and " + model;
+    return text;
+}
+
 /// Runs of any commands: how long they take, or what they print.
 class CommandSides : public AbSides {
   public:
-    explicit CommandSides(const AbRequest& request) : AbSides(request) {
+    CommandSides(const AbRequest& request, AbComparison& comparison) : AbSides(request) {
         if (request.metric != ab_wall) printed_.emplace(request.metric);
+        comparison.machine = machine_text();
     }
 
     void begin() override {
-        for (const char side : {'A', 'B'}) run(side, true);
-        say("A and B ran once\n");
+        try {
+            for (const char side : {'A', 'B'}) run(side, true);
+        } catch (const UsageError&) {  // what is written would refuse the corrected command
+            for (const fs::path& log : logs_) fs::remove(log);
+            throw;
+        }
     }
 
     std::vector<std::pair<std::string, AbPair>> take_pair(char first) override {
-        AbPair pair;
-        for (const char side : {first, first == 'A' ? 'B' : 'A'}) (side == 'A' ? pair.a : pair.b) = run(side, false);
-        return {{"", pair}};
+        Figure a = run(first, false), b = run(first == 'A' ? 'B' : 'A', false);
+        if (first == 'B') std::swap(a, b);
+        return {{"", {a.value, b.value, (a.step / a.value + b.step / b.value) / 2}}};
     }
 
   private:
-    double run(char side, bool is_first) {
+    struct Figure {
+        double value = 0, step = 0;
+    };
+
+    Figure run(char side, bool is_first) {
         fs::path log = next_run(side);
         log += ".txt";
         const Finished finished = run_child(command(side).program, command(side).arguments, log, Logged::all);
+        logs_.push_back(log);
         if (StopSignals::asked() != 0)
             throw MeasurementError(fmt::format("signal {} asked for it", StopSignals::asked()));
         if (finished.exit_code != 0)
             throw MeasurementError(fmt::format("{} failed with exit code {}{}{}; its output is {}", side,
                                                finished.exit_code, finished.last_line.empty() ? "" : ": ",
                                                finished.last_line, log.string()));
-        if (!printed_) {
-            if (!is_first) fs::remove(log);  // thousands of short runs would each leave a file
-            return finished.wall_ms;
+        Figure figure{finished.wall_ms};
+        if (printed_) {
+            const PrintedMetric::Found found = printed_->last_in(log);
+            if (!found.why_not.empty()) {
+                const std::string text =
+                    fmt::format("{} printed {}; last it wrote '{}'", side, found.why_not, last_output_line(log));
+                if (is_first) throw UsageError(text);
+                throw MeasurementError(text);
+            }
+            figure = {found.value, found.step};
         }
-        const PrintedMetric::Found found = printed_->last_in(log);
-        if (found.why_not.empty()) return found.value;
-        const std::string text = fmt::format("{} printed {}; its output is {}", side, found.why_not, log.string());
-        if (is_first) throw UsageError(text);
-        throw MeasurementError(text);
+        if (!is_first) {  // its figure is kept: thousands of short runs would each leave a file
+            fs::remove(log);
+            logs_.pop_back();
+        }
+        return figure;
     }
 
     std::optional<PrintedMetric> printed_;
+    std::vector<fs::path> logs_;  ///< that are kept
 };
 
 }  // namespace
@@ -142,7 +170,7 @@ fs::path AbSides::next_run(char side) { return request_.out / fmt::format("run-{
 
 std::unique_ptr<AbSides> ab_sides(const AbRequest& request, AbComparison& comparison) {
     if (request.metric.empty()) return std::make_unique<KbenchSides>(request, comparison);
-    return std::make_unique<CommandSides>(request);
+    return std::make_unique<CommandSides>(request, comparison);
 }
 
 }  // namespace kbench

@@ -16,8 +16,8 @@ class AbSides {
   public:
     virtual ~AbSides() = default;
 
-    /// Runs each once, which does not count. Throws UsageError where a command is wrong, MeasurementError where it
-    /// fails.
+    /// Runs each once, which does not count; sides of kbench only where they are verified. Throws UsageError where a
+    /// command is wrong, MeasurementError where it fails.
     virtual void begin() = 0;
     /// Runs one of each, `first` of them first: the figures of both, by point. Throws as begin().
     virtual std::vector<std::pair<std::string, AbPair>> take_pair(char first) = 0;

@@ -10,16 +10,18 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
-#include <fstream>
+#include <string_view>
 #include <thread>
 
 #include "bench/command/command.h"
+#include "bench/command/repeated/output_lines.h"
 #include "bench/measure/point/stop_signal.h"
 #include "bench/measure/store/folder_lock.h"
 #include "bench/measure/store/result_files.h"
+#include "cpu/blas.h"
 #include "kbench/error.h"
-#include "models/base/format.h"
 #include "models/base/write_file.h"
 
 namespace kbench {
@@ -39,27 +41,38 @@ class FileActions {
     posix_spawn_file_actions_t actions_;
 };
 
-class GroupOfItsOwn {
+/// A session of its own, so that it can be stopped with all that it starts, and no stop from the terminal reaches it
+/// twice. SIGPIPE, which this program ignores, is as usual: a shell could not take that back.
+class Attributes {
   public:
-    GroupOfItsOwn() {
+    Attributes() {
         posix_spawnattr_init(&attributes_);
-        posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
+        posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF);
+        sigset_t usual;
+        sigemptyset(&usual);
+        sigaddset(&usual, SIGPIPE);
+        posix_spawnattr_setsigdefault(&attributes_, &usual);
     }
-    ~GroupOfItsOwn() { posix_spawnattr_destroy(&attributes_); }
-    GroupOfItsOwn(const GroupOfItsOwn&) = delete;
-    GroupOfItsOwn& operator=(const GroupOfItsOwn&) = delete;
+    ~Attributes() { posix_spawnattr_destroy(&attributes_); }
+    Attributes(const Attributes&) = delete;
+    Attributes& operator=(const Attributes&) = delete;
     const posix_spawnattr_t* get() const { return &attributes_; }
 
   private:
     posix_spawnattr_t attributes_;
 };
 
-std::string last_line_of(const std::filesystem::path& file) {
-    std::ifstream in(file);
-    std::string line, last;
-    while (std::getline(in, line))
-        if (!line.empty()) last = line;
-    return one_line(last);
+/// This process's environment without what kbench put there for itself.
+std::vector<char*> environment() {
+    const bool core_is_ours = std::getenv(cpu::blas_core_is_ours) != nullptr;
+    std::vector<char*> variables;
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+        const std::string_view text(*variable), name = text.substr(0, text.find('='));
+        if (core_is_ours && (name == cpu::blas_core_variable || name == cpu::blas_core_is_ours)) continue;
+        variables.push_back(*variable);
+    }
+    variables.push_back(nullptr);
+    return variables;
 }
 
 using Clock = std::chrono::steady_clock;
@@ -80,7 +93,9 @@ Clock::time_point wait_for_end(pid_t child) {
     while (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0)
         if (errno != EINTR)
             throw MeasurementError(fmt::format("how the program ended is not known: {}", std::strerror(errno)));
-    return Clock::now();
+    const auto end = Clock::now();
+    kill(-child, SIGTERM);  // what it left behind would run beside the next one
+    return end;
 }
 
 /// Removes what a kbench writes into `directory` beside its result. What anybody else put there stays, and no link is
@@ -115,20 +130,25 @@ Finished run_child(const std::string& program, const std::vector<std::string>& a
     else
         posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(actions.get(), output.descriptor(), STDERR_FILENO);
-    const GroupOfItsOwn attributes;
+    const Attributes attributes;
+    const std::vector<char*> variables = environment();
     const auto start = Clock::now();
     pid_t child = 0;
     if (const int error =
-            posix_spawnp(&child, program.c_str(), actions.get(), attributes.get(), pointers.data(), environ)) {
+            posix_spawnp(&child, program.c_str(), actions.get(), attributes.get(), pointers.data(), variables.data())) {
         std::filesystem::remove(log);
         throw UsageError(fmt::format("{}: {}", program, std::strerror(error)));
     }
+    StopSignals::end_too(child);
     const std::chrono::duration<double, std::milli> wall = wait_for_end(child) - start;
+    StopSignals::end_too(0);
     int status = 0;
     waitpid(child, &status, 0);
-    return {.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
-            .last_line = last_line_of(log),
-            .wall_ms = wall.count()};
+    Finished finished{.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+                      .last_line = {},
+                      .wall_ms = wall.count()};
+    if (finished.exit_code != 0) finished.last_line = last_output_line(log);
+    return finished;
 }
 
 Result run_for_result(const std::string& who, const std::string& program, std::vector<std::string> arguments,

@@ -11,16 +11,17 @@ namespace kbench {
 
 struct Finished {
     int exit_code = 0;      ///< 128 and its number where a signal ended it
-    std::string last_line;  ///< what it wrote last, empty where it wrote nothing
+    std::string last_line;  ///< what it wrote last, where it failed; empty where it wrote nothing
     double wall_ms = 0;     ///< from its start to its end
 };
 
 /// Which of what a program writes goes to its log.
 enum class Logged { errors, all };
 
-/// Runs `program`, found as a shell finds it, with what it writes going to `log`, a new file. It and what it starts are
-/// a process group, to which a stop that this process is asked for (StopSignals) is passed on. Throws UsageError when
-/// it cannot be started, and `log` is not there then.
+/// Runs `program`, searched for in $PATH, with what it writes going to `log`, a new file. It is a session of its own
+/// and cannot ask on the terminal. A stop that this process is asked for (StopSignals) is passed on to all that it
+/// started, and what it leaves behind is sent SIGTERM. Throws UsageError when it cannot be started, and `log` is not
+/// there then.
 Finished run_child(const std::string& program, const std::vector<std::string>& arguments,
                    const std::filesystem::path& log, Logged logged = Logged::errors);
 

@@ -5,10 +5,9 @@
 
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
+#include "bench/command/repeated/output_lines.h"
 #include "kbench/error.h"
 #include "models/base/format.h"
 
@@ -23,12 +22,23 @@ std::optional<double> number_of(const std::string& text) {
     return value;
 }
 
+/// That of the last digit of a number as number_of() takes it.
+double step_of(const std::string& text) {
+    const std::size_t exponent = text.find_first_of("eE"), point = text.find('.');
+    const std::size_t digits_end = std::min(exponent, text.size());
+    const double decimals = point == text.npos ? 0.0 : static_cast<double>(digits_end - point - 1);
+    const double power = exponent == text.npos ? 0.0 : number_of(text.substr(exponent + 1)).value_or(0);
+    return std::pow(10.0, power - decimals);
+}
+
 std::regex regex_of(const std::string& pattern) {
     try {
         std::regex regex(pattern);
         if (regex.mark_count() != 1)
             throw UsageError(fmt::format(
                 "--metric '{}': must have one group, around the number, such as 'time: ([0-9.]+)'", pattern));
+        if (std::regex_match("", regex))
+            throw UsageError(fmt::format("--metric '{}': matches where nothing stands; try + in place of *", pattern));
         return regex;
     } catch (const std::regex_error& error) {
         throw UsageError(
@@ -43,37 +53,28 @@ PrintedMetric::PrintedMetric(const std::string& pattern) : regex_(regex_of(patte
 PrintedMetric::Found PrintedMetric::last_in(const std::filesystem::path& file) const {
     std::optional<std::string> last;
     std::size_t too_long = 0;
-    std::string line;
-    bool is_too_long = false;
-    const auto end_line = [&] {
-        too_long += is_too_long;
-        if (!is_too_long)
-            for (std::sregex_iterator match(line.begin(), line.end(), regex_), none; match != none; ++match)
-                last = (*match)[1].str();
-        line.clear();
-        is_too_long = false;
-    };
-    std::ifstream in(file, std::ios::binary);
-    for (std::istreambuf_iterator<char> at(in), end; at != end; ++at) {
-        if (*at == '\n' || *at == '\r')
-            end_line();
-        else if (line.size() < longest_line)
-            line += *at;
-        else
-            is_too_long = true;
+    for_each_output_line(file, [&](const std::string& line, bool is_whole) {
+        too_long += !is_whole;
+        if (!is_whole) return;
+        for (std::sregex_iterator match(line.begin(), line.end(), regex_), none; match != none; ++match)
+            if (const auto& group = (*match)[1]; group.matched) last = group.str();
+    });
+    Found found;
+    const std::optional<double> number = last ? number_of(*last) : std::nullopt;
+    if (!last) {
+        found.why_not = "nothing that --metric matches";
+        if (too_long > 0)
+            found.why_not += fmt::format(" (lines of more than {} characters, of which there are {}, are not searched)",
+                                         longest_output_line, too_long);
+    } else if (!number) {
+        found.why_not = fmt::format("'{}' where --metric matches, which is no number", one_line(*last));
+    } else if (*number <= 0) {
+        found.why_not = fmt::format("{} where --metric matches, and a ratio needs numbers above 0", *last);
+    } else {
+        found.value = *number;
+        found.step = step_of(*last);
     }
-    end_line();
-    if (!last && too_long > 0)
-        return {
-            .why_not = fmt::format(
-                "nothing that --metric matches (lines of more than {} characters, of which there are {}, are not searched)",
-                longest_line, too_long)};
-    if (!last) return {.why_not = "nothing that --metric matches"};
-    const std::optional<double> number = number_of(*last);
-    if (!number) return {.why_not = fmt::format("'{}' where --metric matches, which is no number", one_line(*last))};
-    if (*number <= 0)
-        return {.why_not = fmt::format("{} where --metric matches; a ratio needs numbers above 0", *last)};
-    return {.value = *number, .why_not = {}};
+    return found;
 }
 
 }  // namespace kbench

@@ -9,20 +9,18 @@ namespace kbench {
 
 class PrintedMetric {
   public:
-    /// `pattern` as ECMAScript writes them, with one group, around the number. Throws UsageError where it is none.
+    /// `pattern` as ECMAScript writes them, with one group, around the number. Throws UsageError where it is none, or
+    /// where it matches an empty text.
     explicit PrintedMetric(const std::string& pattern);
 
     struct Found {
         double value = 0;
+        double step = 0;      ///< that of its last digit: 0.01 of "3.50"
         std::string why_not;  ///< empty where there is a value, else why: a sentence's end, as in "printed {}"
     };
-    /// The last number of `file` that matches, line by line; a carriage return ends a line, too. Lines of more than
-    /// longest_line bytes are passed over. No value where nothing matches, or where what matches last is no finite
-    /// number above 0.
+    /// The last number of `file` that matches, line by line. Lines longer than longest_output_line are passed over. No
+    /// value where nothing matches, or where what matches last is no finite number above 0.
     Found last_in(const std::filesystem::path& file) const;
-
-    /// std::regex calls itself for each character: longer lines could end the stack.
-    static constexpr std::size_t longest_line = 4096;
 
   private:
     std::regex regex_;

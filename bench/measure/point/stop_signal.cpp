@@ -1,4 +1,4 @@
-// Handles SIGINT and SIGTERM, and restores what they did before.
+// Handles the signals, and restores what they did before.
 #include "bench/measure/point/stop_signal.h"
 
 #include <unistd.h>
@@ -21,7 +21,8 @@ struct Stopping {
     std::string_view line;  ///< made beforehand: a handler may not
 };
 constexpr Stopping stopping[] = {{SIGINT, "\nkbench: stopped by SIGINT\n"},
-                                 {SIGTERM, "\nkbench: stopped by SIGTERM\n"}};
+                                 {SIGTERM, "\nkbench: stopped by SIGTERM\n"},
+                                 {SIGHUP, "\nkbench: stopped by SIGHUP\n"}};
 /// Whether a line of progress and an echoed ^C may stand there, which the first character of a line ends.
 bool on_terminal = false;
 constexpr double same_wish_s = 1, overdue_s = 5;
@@ -29,6 +30,8 @@ volatile std::sig_atomic_t asked_by = 0;
 /// Whether the measurement has noticed the signal.
 volatile std::sig_atomic_t noticed = 0;
 timespec asked_at{};
+/// The process group that ends with this process where it ends at once.
+volatile std::sig_atomic_t group_to_end = 0;
 /// What each signal did before StopSignals.
 struct sigaction before[std::size(stopping)];
 
@@ -38,6 +41,7 @@ void end_with_a_line(int signal) {
         const std::string_view line = one.line.substr(on_terminal ? 0 : 1);
         if (write(STDERR_FILENO, line.data(), line.size()) < 0) break;  // nobody's loss
     }
+    if (group_to_end != 0) kill(-group_to_end, SIGKILL);
     std::signal(signal, SIG_DFL);
     std::raise(signal);
 }
@@ -106,6 +110,8 @@ int StopSignals::asked() {
 }
 
 bool StopSignals::is_overdue() { return asked_by != 0 && seconds_since_asked() >= overdue_s; }
+
+void StopSignals::end_too(int group) { group_to_end = group; }
 
 void StopSignals::finish() { noticed = 1; }
 

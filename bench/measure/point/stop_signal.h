@@ -1,15 +1,16 @@
-// An orderly stop: SIGINT and SIGTERM end a sweep with its finished points written, and anything else with a line.
+// An orderly stop: SIGINT, SIGTERM and SIGHUP end a sweep with its finished points written, and anything else with a
+// line.
 #pragma once
 
 #include "bench/measure/point/call_watch.h"
 
 namespace kbench {
 
-/// Call it at the start of the program. Where no StopSignals lives, SIGINT or SIGTERM then prints a line and ends the
+/// Call it at the start of the program. Where no StopSignals lives, such a signal then prints a line and ends the
 /// program as it usually would. Files are whole at every moment, and caches too.
 void tell_of_stop_signals();
 
-/// While it lives, the first SIGINT or SIGTERM only asks for a stop. A second one ends the process at once, if it comes
+/// While it lives, the first such signal only asks for a stop. A second one ends the process at once, if it comes
 /// a second later or more: timeout(1) and terminals may send one signal twice. If a stop was asked for, this holds
 /// after the object's end, too, as results are written then. If nobody calls asked() and no call
 /// returns, as in a library that waits for ever, the process ends after WatchOptions::patience_s with a
@@ -25,6 +26,8 @@ class StopSignals {
     static int asked();
     /// True some seconds after the signal: for work that is better finished than cut.
     static bool is_overdue();
+    /// A second signal, which ends this process at once, kills the process group `group` too; 0: none.
+    static void end_too(int group);
     /// Protects what follows, such as saving weights, from a signal that comes during it.
     static void finish();
 

@@ -45,6 +45,15 @@ TEST(AbOptions, WordsAreAShells) {
         EXPECT_THAT(refusal({"--b", text, "--", "--model", "mlp"}), HasSubstr("words as in a shell")) << text;
 }
 
+TEST(AbOptions, ACommandsTextIsReadBackAsItself) {
+    const std::vector<std::string> words{"sh", "-c", "print('x: 5')\n	#~[!]`$A", "", "--of=what", "a b"};
+    const AbCommand command{words.front(), {words.begin() + 1, words.end()}};
+    EXPECT_EQ(command.text().substr(0, 6), "sh -c ");
+    const AbCommand again = parsed({"--a", command.text(), "--b", "", "--metric", "wall"}).a_command;
+    EXPECT_EQ(again.program, "sh");
+    EXPECT_EQ(again.arguments, command.arguments);
+}
+
 TEST(AbOptions, MistakesAreFoundBeforeAnythingRuns) {
     EXPECT_THAT(refusal({"--", "--model", "mlp"}), HasSubstr("--b is missing"));
     EXPECT_THAT(refusal({"--b", "", "--fail-below", "-1", "--", "--model", "mlp"}), HasSubstr("--fail-below"));
@@ -65,12 +74,28 @@ TEST(AbOptions, WithAMetricTheSidesAreAnyCommands) {
     EXPECT_THAT(wall.b_command.arguments, ElementsAre("run", "--model", "x")) << "run is a word as any other";
     const AbRequest same = parsed({"--a", "echo 1", "--b", "", "--metric", "([0-9])"});
     EXPECT_EQ(same.b_command.text(), "echo 1") << "the same as A";
+    const AbRequest plain = parsed({"--a", "env A=1", "--b", "", "--metric", "wall", "--", "true"});
+    EXPECT_EQ(plain.a_command.text(), "env A=1 true");
+    EXPECT_EQ(plain.b_command.text(), "true") << "what both have, and nothing of A's own";
     EXPECT_THAT(refusal({"--b", "true", "--metric", "wall"}), HasSubstr("--a is missing: with --metric"));
     EXPECT_THAT(refusal({"--a", "true", "--metric", "wall"}), HasSubstr("--b is missing"));
     EXPECT_THAT(refusal({"--a", "true", "--b", "no-such-program", "--metric", "wall"}),
                 HasSubstr("--b: there is no program 'no-such-program'"));
     EXPECT_THAT(refusal({"--a", "./nothing", "--b", "", "--metric", "wall"}), HasSubstr("--a: there is no program"));
     EXPECT_THAT(refusal({"--a", "true", "--b", "true", "--metric", "time"}), HasSubstr("must have one group"));
+    EXPECT_THAT(refusal({"--a", "true", "--b", "A=1 true", "--metric", "wall"}), HasSubstr("as in 'env A=1 ...'"));
+    for (const char* text : {"/tmp", "''", "/etc/passwd"})
+        EXPECT_THAT(refusal({"--a", text, "--b", "true", "--metric", "wall"}), HasSubstr("there is no program"))
+            << text;
+    const std::vector<std::string> printed{"--a", "true", "--b", "true", "--metric", "([0-9])"};
+    std::vector<std::string> below = printed;
+    below.insert(below.end(), {"--fail-below", "2%"});
+    EXPECT_EQ(parsed(below).fail_below, 0.02);
+    below.back() = "100%";
+    EXPECT_THAT(refusal(below), HasSubstr("must be below 100%"));
+    EXPECT_THAT(refusal({"--a", "true", "--b", "true", "--metric", "wall", "--fail-below", "1%"}),
+                HasSubstr("a time should be low"));
+    EXPECT_THAT(refusal({"--b", "", "--fail-below", "1%", "--", "--model", "mlp"}), HasSubstr("a time should be low"));
 }
 
 TEST(AbOptions, TheReferenceInDocsIsTheTable) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/command/repeated/output_lines.h"
 #include "tests/bench/refusal.h"
 #include "tests/bench/temporary_directory.h"
 
@@ -28,6 +29,15 @@ TEST_F(PrintedMetricTest, IsTheLastOneOfAllLines) {
     EXPECT_EQ(found("(?:tokens|samples)/s: ([0-9.]+)", "samples/s: 12").value, 12);
 }
 
+TEST_F(PrintedMetricTest, KnowsTheStepOfItsLastDigit) {
+    struct Known {
+        const char* text;
+        double step;
+    };
+    for (const auto& [text, step] : {Known{"3.50", 0.01}, {"350", 1}, {"3.5e2", 10}, {"35e-3", 1e-3}, {"3.", 1}})
+        EXPECT_NEAR(found("x=(.*)", std::string("x=") + text).step, step, 1e-9 * step) << text;
+}
+
 TEST_F(PrintedMetricTest, SaysWhatItFoundInstead) {
     EXPECT_EQ(found("x: ([0-9]+)", "y: 1\n").why_not, "nothing that --metric matches");
     EXPECT_EQ(found("x: ([0-9]+)", "").why_not, "nothing that --metric matches");
@@ -38,12 +48,21 @@ TEST_F(PrintedMetricTest, SaysWhatItFoundInstead) {
     for (const char* text : {"0", "-2.5"})
         EXPECT_THAT(found("x: (.*)", std::string("x: ") + text + "\n").why_not, HasSubstr("needs numbers above 0"))
             << text;
+    EXPECT_EQ(found("x: ([0-9]+)|done", "x: 7\ndone\n").value, 7) << "the other branch has no number";
     EXPECT_THAT(found("x: (.*)", "x: 1\nx: none\n").why_not, HasSubstr("'none'")) << "an earlier one is another";
+}
+
+TEST_F(PrintedMetricTest, TheLastLineOfAnOutputIsShort) {
+    const auto last = [&](const std::string& text) { return last_output_line(directory_.write("log", text)); };
+    EXPECT_EQ(last("one\ntwo\n\n"), "two");
+    EXPECT_EQ(last("10%\r20%\rlost"), "lost");
+    EXPECT_EQ(last(std::string(10000, 'a')).size(), 300u);
+    EXPECT_EQ(last(""), "");
 }
 
 /// std::regex would end the stack: a line of a megabyte is passed over, and that is said.
 TEST_F(PrintedMetricTest, LongLinesAreNotSearched) {
-    const std::string before(PrintedMetric::longest_line - 4, 'a');
+    const std::string before(longest_output_line - 4, 'a');
     EXPECT_EQ(found(".*x: ([0-9])", before + "x: 7\n").value, 7);
     EXPECT_THAT(found(".*x: ([0-9])", before + "xx: 7\n").why_not,
                 HasSubstr("more than 4096 characters, of which there are 1"));
@@ -55,6 +74,7 @@ TEST(PrintedMetricPattern, IsOneGroup) {
     EXPECT_THAT(refusal("time: [0-9]+"), HasSubstr("must have one group, around the number"));
     EXPECT_THAT(refusal("(a|b): ([0-9]+)"), HasSubstr("must have one group"));
     EXPECT_THAT(refusal("time: ([0-9]+"), HasSubstr("must be wall or a regular expression"));
+    EXPECT_THAT(refusal("([0-9]*)"), HasSubstr("matches where nothing stands"));
     EXPECT_EQ(refusal("time: ([0-9]+)"), "accepted");
 }
 

@@ -59,7 +59,7 @@ TEST_F(UserFiles, AbRefusesAFolderWithAnythingThatIsCalledAsItsRuns) {
     expect_refusal("ab --budget 3 --b '--batch 2' --out " + at("far") + sides, "holds run-002-B already");
     expect_untouched("far/run-002-B/thesis.txt");
     plant("folder/thesis.txt");
-    for (const std::string name : {"run-003-A", "ab.json", "probe.log"}) {
+    for (const std::string name : {"run-003-A", "run-003-A.txt", "ab.json", "probe.log"}) {
         fs::create_directories(directory_ / ("linked-" + name));
         fs::create_symlink(directory_ / "folder", directory_ / ("linked-" + name + "/" + name));
         expect_refusal(ab + at("linked-" + name) + sides, "holds " + name + " already");

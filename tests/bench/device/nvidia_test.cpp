@@ -59,6 +59,13 @@ class NvidiaMachine : public testing::Test {
     TemporaryDirectory root_;
 };
 
+TEST_F(NvidiaMachine, ModelsAreWhatTheDriverSays) {
+    EXPECT_TRUE(nvidia_models(root_ / "").empty());
+    root_.write("proc/driver/nvidia/gpus/0000:65:00.0/information", "Model: \t\t NVIDIA H200\nIRQ:   \t\t 7\n");
+    root_.write("proc/driver/nvidia/gpus/0000:75:00.0/information", "Model:\nIRQ: 8\n");
+    EXPECT_THAT(nvidia_models(root_ / ""), testing::ElementsAre("NVIDIA H200"));
+}
+
 TEST_F(NvidiaMachine, HasNoGpuWhereNoFileSaysSo) {
     pci("0000:00:02.0", "0x8086", "0x030000");
     pci("0000:01:00.1", "0x10de", "0x040300");  // a sound controller, as of a card that was taken out of the list
