@@ -80,7 +80,7 @@ const OptionOf<TrainRequest> table[] = {
      "safetensors (a file, an index or a folder) to go on from, with AdamW's state and the place in the data where it has them, as those of --save do; without it weights are random",
      [](TrainRequest& r, const std::string& text) { r.weights = text; }},
     {"--save", "FILE", "",
-     "where weights and AdamW's state go at the end, or when SIGINT or SIGTERM stop it, as safetensors",
+     "where weights and AdamW's state go at the end, or when SIGINT, SIGTERM or SIGHUP stop it, as safetensors",
      [](TrainRequest& r, const std::string& text) { r.save = text; }},
     {"--seed", "N", "1", "seed of random weights and synthetic data",
      [](TrainRequest& r, const std::string& text) {

@@ -36,11 +36,11 @@ class Surroundings : public Program {
     /// A small sweep on the CPU, but for its roofs.
     std::string sweep() { return "--config " + tiny_config() + " --backend cpu --quick --out " + out(); }
     /// The sweep with `options`, which gets `signal` after `moment`, where $p is its process. A shell says something of
-    /// its own of who ends by a signal, and lets its background jobs ignore SIGINT.
+    /// its own of who ends by a signal, and lets its background jobs ignore SIGINT; whoever starts the tests may have them ignore SIGHUP.
     Outcome signalled(const std::string& options, int signal, const std::string& moment) {
         const std::string own = (directory_ / "own").string();
         fs::remove(own);
-        Outcome outcome = shell("(env --default-signal=INT " + program() + sweep() + " " + options + " 2>" + own +
+        Outcome outcome = shell("(env --default-signal=INT,HUP " + program() + sweep() + " " + options + " 2>" + own +
                                 " & p=$!; " + moment + "; kill -" + std::to_string(signal) + " $p; wait $p)");
         outcome.err = read_text(own);
         return outcome;
@@ -54,7 +54,7 @@ class Surroundings : public Program {
 };
 
 TEST_F(Surroundings, ASignalWhileRoofsAreMeasuredEndsWithOneLineAndNothingHalfWritten) {
-    for (const int signal : {SIGINT, SIGTERM}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
         fs::remove_all(out());
         // The directory is held just before roofs are measured.
         const Outcome outcome =

@@ -176,11 +176,11 @@ TEST_F(TrainingCommand, MistakesOfTrainingGetOneLineAndExitTwo) {
 TEST_F(TrainingCommand, AnInterruptedTrainingSavesItsWeights) {
     const std::string file = (directory_ / "w.safetensors").string(), log = (directory_ / "log").string();
     const std::string train = " train --config " + tiny_config() + " --backend cpu --seq 16 --batch 2 --log-every 1 ";
-    for (const int signal : {SIGINT, SIGTERM}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
         std::filesystem::remove(file), std::filesystem::remove(log);
-        // A shell lets its background jobs ignore SIGINT.
+        // A shell lets its background jobs ignore SIGINT, nohup lets all ignore SIGHUP.
         const Outcome outcome =
-            shell("(env --default-signal=INT " KBENCH_BINARY + train + "--steps 20000 --save " + file + " > " + log +
+            shell("(env --default-signal=INT,HUP " KBENCH_BINARY + train + "--steps 20000 --save " + file + " > " + log +
                   " & p=$!; until grep -q 'step  *3/' " + log + " || ! kill -0 $p; do sleep 0.02; done; kill -" +
                   std::to_string(signal) + " $p; wait $p)");
         EXPECT_EQ(outcome.exit_code, 128 + signal) << outcome.err;
