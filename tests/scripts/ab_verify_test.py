@@ -14,13 +14,13 @@ PROGRAM = """\
         sys.exit(print("kbench of a test"))
     option = lambda name: sys.argv[sys.argv.index(name) + 1]
     sides = [shlex.split(option(name)) for name in ("--a", "--b")]
-    assert all(pathlib.Path(side[2]).is_file() for side in sides), sides
+    assert all(pathlib.Path(side[3]).is_file() for side in sides), sides
     count = pathlib.Path(__file__).with_name("count")
     number = int(count.read_text()) if count.exists() else 0
     count.write_text(str(number + 1))
     if number == int(os.environ.get("FAILS", -1)):
         sys.exit(print("kbench: the device is lost", file=sys.stderr) or 3)
-    is_planted = sides[0][3] != sides[1][3]
+    is_planted = sides[0][4] != sides[1][4]
     assert is_planted == (number % 3 == 2)
     verdict = os.environ.get("FOUND", "slower") if is_planted else "a small difference"
     if not is_planted and number < int(os.environ.get("HOW_MANY", 0)):
