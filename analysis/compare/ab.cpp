@@ -52,7 +52,7 @@ std::vector<double> logarithms_of(std::span<const double> values) {
     return logarithms;
 }
 
-/// With its interval by Student's t, which errs in `error`.
+/// The mean of the values' logarithms, with the interval of Student's t that misses it in `error` of all cases.
 Interval mean_logarithm(std::span<const double> values, double error) {
     const auto count = static_cast<double>(values.size());
     double mean = 0;
@@ -90,15 +90,17 @@ std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t 
         metric == AbMetric::latency ? mean_logarithm(ratios, error) : hodges_lehmann(logarithms_of(ratios), error);
     if (!centre) return std::nullopt;
     const auto& [value, low, high] = *centre;
-    const double rounding = std::log1p(resolution_of(pairs));
-    return Interval{std::exp(value), std::exp(value - (value - low) * correlation.widening - rounding),
-                    std::exp(value + (high - value) * correlation.widening + rounding)};
+    const Rounding rounding = rounding_of(pairs);
+    return Interval{std::exp(value), std::exp(value - (value - low) * correlation.widening) / rounding.below,
+                    std::exp(value + (high - value) * correlation.widening) * rounding.above};
 }
 
-double resolution_of(std::span<const AbPair> pairs) {
-    double coarsest = 0;
-    for (const AbPair& pair : pairs) coarsest = std::max(coarsest, pair.resolution);
-    return coarsest;
+Rounding rounding_of(std::span<const AbPair> pairs) {
+    if (pairs.empty()) return {};
+    const double a_half = std::ranges::min(pairs, {}, &AbPair::a_step).a_step / 2;
+    const double b_half = std::ranges::min(pairs, {}, &AbPair::b_step).b_step / 2;
+    const double a = median_of(pairs, &AbPair::a), b = median_of(pairs, &AbPair::b);
+    return {b / (b - b_half) * (a + a_half) / a, (b + b_half) / b * a / (a - a_half)};
 }
 
 double half_width(const Interval& ratio) {

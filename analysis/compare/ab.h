@@ -19,7 +19,7 @@ namespace kbench {
 /// Figures of two runs, one of each side: a time in ms, or a number that both printed.
 struct AbPair {
     double a = 0, b = 0;
-    double resolution = 0;  ///< by how much of itself b / a may be off, as both were printed with so few digits
+    double a_step = 0, b_step = 0;  ///< what one more in the last printed digit adds; 0: not rounded
 };
 
 /// What is compared: the median latency of a kbench's run, the time of a whole command, or a number that it prints.
@@ -63,15 +63,19 @@ PairCorrelation pair_correlation(std::span<const AbPair> pairs);
 std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t points = 1,
                                      AbMetric metric = AbMetric::latency);
 
-/// The coarsest of theirs.
-double resolution_of(std::span<const AbPair> pairs);
+/// How far b / a may lie below and above what was printed, as factors from 1 on: each side is rounded to the finest
+/// step that it printed, since programs leave out zeros at the end.
+struct Rounding {
+    double below = 1, above = 1;
+};
+Rounding rounding_of(std::span<const AbPair> pairs);
 
 /// Half its width, in both directions the larger: 0.004 is 0.4 %.
 double half_width(const Interval& ratio);
 /// The largest difference, either way, that the interval does not exclude: 0.008 is 0.8 %.
 double largest_difference(const Interval& ratio);
 
-/// What B is beside A.
+/// What B is, compared with A.
 enum class AbVerdict { higher, lower, small_difference, cannot_tell };
 
 /// "slower" or "faster" of times, "higher" or "lower" of other figures.

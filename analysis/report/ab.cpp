@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "models/base/format.h"
@@ -24,9 +25,10 @@ std::string widened_text(const AbPoint& point) {
 /// What rounding adds to the interval; empty where that is little.
 std::string rounded_text(const AbPoint& point) {
     constexpr double little = 0.1;
-    const double resolution = resolution_of(point.pairs);
-    if (resolution <= little * half_width(*point.ratio())) return "";
-    return fmt::format(" The few digits that are printed widen it by {:.2f} % either way.", 100 * resolution);
+    const Rounding rounding = rounding_of(point.pairs);
+    const double most = std::max(rounding.below, rounding.above) - 1;
+    if (most <= little * half_width(*point.ratio())) return "";
+    return fmt::format(" The few digits that are printed widen it by {:.2f} % either way.", 100 * most);
 }
 
 /// "slower", or "less than 0.80 % apart".
@@ -61,7 +63,7 @@ std::string compared_text(const AbComparison& comparison) {
 
 std::string_view ratio_text(const AbComparison& comparison) {
     if (comparison.metric == AbMetric::latency) return "the pairs' mean ratio";
-    return "the Hodges-Lehmann centre of the pairs' ratios: of typical runs, as outliers hardly move it";
+    return "the Hodges-Lehmann estimate of the pairs' ratios, which stands for typical runs, as outliers hardly move it";
 }
 
 std::string_view checked_text(const AbComparison& comparison) {
@@ -113,7 +115,7 @@ Chart pairs_chart(const AbComparison& comparison) {
     for (const AbPoint& point : comparison.points) {
         CurveSeries series{std::vector<double>{}, {point.title.empty() ? "B over A" : point.title}};
         for (std::size_t i = 0; i < point.pairs.size(); ++i) {
-            const auto& [a, b, resolution] = point.pairs[i];
+            const double a = point.pairs[i].a, b = point.pairs[i].b;
             if (a <= 0) continue;
             std::get<std::vector<double>>(series.x).push_back(static_cast<double>(i + 1));
             series.y.add(percent_of(b / a), fmt::format("pair {}\nA {}{}, B {}{}", i + 1, significant(a, 4), unit,
@@ -182,7 +184,7 @@ std::string ab_json(const AbComparison& comparison) {
                           {"differs_by_less_than", ratio ? Json(largest_difference(*ratio)) : Json()},
                           {"pair_correlation", point.correlation().of_ratios.value},
                           {"widening", point.correlation().widening},
-                          {"resolution", resolution_of(point.pairs)},
+                          {"rounding", {rounding_of(point.pairs).below, rounding_of(point.pairs).above}},
                           {"pairs", std::move(pairs)}});
     }
     const Json document{{"schema", "kbench.ab/1"},

@@ -9,7 +9,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
+#include <string_view>
 
 #include "bench/command/micro_options.h"
 #include "bench/command/option_values.h"
@@ -23,7 +23,8 @@ namespace {
 const OptionOf<AbRequest> table[] = {
     {"--a", "WORDS", "this kbench", "what A has of its own: a program, options, or both, as one quoted text",
      [](AbRequest& r, const std::string& text) { r.a = text; }},
-    {"--b", "WORDS", "", "what B has of its own; '' runs the same as A, which shows what this machine can tell apart",
+    {"--b", "WORDS", "",
+     "what B has of its own; '' runs what both have, or A again, which shows what this machine can tell apart",
      [](AbRequest& r, const std::string& text) {
          r.b = text;
          r.b_given = true;
@@ -46,7 +47,7 @@ const OptionOf<AbRequest> table[] = {
          r.fail_below = parse_share("--fail-below", text);
          if (*r.fail_below >= 1) throw UsageError(fmt::format("--fail-below {}: must be below 100%", text));
      }},
-    {"--out", "DIR", "kbench-runs/<time>-ab", "where ab.json and the result of every run go",
+    {"--out", "DIR", "kbench-runs/<time>-ab", "where ab.json goes, and the result of every run of kbench",
      [](AbRequest& r, const std::string& text) { r.out = text; }},
     {"--format", "F", "text", "text, html (a page) or json, which has every pair in full precision",
      [](AbRequest& r, const std::string& text) {
@@ -62,6 +63,7 @@ std::vector<std::string> words_of(std::string_view option, const std::string& te
     std::vector<std::string> list;
     if (error == 0) list.assign(words.we_wordv, words.we_wordv + words.we_wordc);
     if (error == 0 || error == WRDE_NOSPACE) wordfree(&words);
+    if (error == WRDE_BADVAL) throw UsageError(fmt::format("{} '{}': names a variable that is not set", option, text));
     if (error != 0)
         throw UsageError(fmt::format(
             "{} '{}': must be words as in a shell, quotes in pairs, without $(...), pipes or redirections, for which there is sh -c",
@@ -111,10 +113,13 @@ bool is_program(const std::string& name) {
     };
     if (name.find('/') != name.npos) return may_run(name);
     const char* path = std::getenv("PATH");
-    std::istringstream folders(path == nullptr ? "/bin:/usr/bin" : path);
-    for (std::string folder; std::getline(folders, folder, ':');)
-        if (may_run(std::filesystem::path(folder) / name)) return true;
-    return false;
+    std::string_view folders = path == nullptr ? "/bin:/usr/bin" : path;
+    for (;;) {  // an empty one is this folder
+        const std::size_t colon = folders.find(':');
+        if (may_run(std::filesystem::path(folders.substr(0, colon)) / name)) return true;
+        if (colon == folders.npos) return false;
+        folders.remove_prefix(colon + 1);
+    }
 }
 
 /// A side with --metric: its words, then those that both have.

@@ -15,6 +15,7 @@
 #include "bench/measure/point/stop_signal.h"
 #include "cpu/threads.h"
 #include "kbench/error.h"
+#include "models/base/write_file.h"
 
 namespace kbench {
 namespace {
@@ -96,10 +97,12 @@ class KbenchSides : public AbSides {
     std::map<std::string, bool> times_alone_;  ///< by program
 };
 
-/// "AMD EPYC 9654 and NVIDIA H200".
+/// "AMD EPYC 9654, 8 x NVIDIA H200".
 std::string machine_text() {
+    std::map<std::string, int> counts;
+    for (const std::string& model : nvidia_models()) ++counts[model];
     std::string text = cpu::cpu_info().model;
-    for (const std::string& model : nvidia_models()) text += " and " + model;
+    for (const auto& [model, count] : counts) text += (count > 1 ? fmt::format(", {} x ", count) : ", ") + model;
     return text;
 }
 
@@ -112,18 +115,13 @@ class CommandSides : public AbSides {
     }
 
     void begin() override {
-        try {
-            for (const char side : {'A', 'B'}) run(side, true);
-        } catch (const UsageError&) {  // what is written would refuse the corrected command
-            for (const fs::path& log : logs_) fs::remove(log);
-            throw;
-        }
+        for (const char side : {'A', 'B'}) run(side, true);
     }
 
     std::vector<std::pair<std::string, AbPair>> take_pair(char first) override {
         Figure a = run(first, false), b = run(first == 'A' ? 'B' : 'A', false);
         if (first == 'B') std::swap(a, b);
-        return {{"", {a.value, b.value, (a.step / a.value + b.step / b.value) / 2}}};
+        return {{"", {a.value, b.value, a.step, b.step}}};
     }
 
   private:
@@ -134,30 +132,38 @@ class CommandSides : public AbSides {
     Figure run(char side, bool is_first) {
         fs::path log = next_run(side);
         log += ".txt";
-        const Finished finished = run_child(command(side).program, command(side).arguments, log, Logged::all);
-        logs_.push_back(log);
+        try {
+            const Finished finished = run_child(command(side).program, command(side).arguments, log, Logged::all);
+            logs_.push_back(log);
+            const Figure figure = figure_of(side, finished, log, is_first);
+            if (!is_first) {  // thousands of short runs would each leave a file
+                fs::remove(log);
+                logs_.pop_back();
+            }
+            return figure;
+        } catch (const UsageError&) {  // files of these names would refuse the corrected command
+            for (const fs::path& kept : logs_) fs::remove(kept);
+            throw;
+        }
+    }
+
+    Figure figure_of(char side, const Finished& finished, const fs::path& log, bool is_first) const {
         if (StopSignals::asked() != 0)
             throw MeasurementError(fmt::format("signal {} asked for it", StopSignals::asked()));
         if (finished.exit_code != 0)
             throw MeasurementError(fmt::format("{} failed with exit code {}{}{}; its output is {}", side,
                                                finished.exit_code, finished.last_line.empty() ? "" : ": ",
                                                finished.last_line, log.string()));
-        Figure figure{finished.wall_ms};
-        if (printed_) {
-            const PrintedMetric::Found found = printed_->last_in(log);
-            if (!found.why_not.empty()) {
-                const std::string text =
-                    fmt::format("{} printed {}; last it wrote '{}'", side, found.why_not, last_output_line(log));
-                if (is_first) throw UsageError(text);
-                throw MeasurementError(text);
-            }
-            figure = {found.value, found.step};
-        }
-        if (!is_first) {  // its figure is kept: thousands of short runs would each leave a file
-            fs::remove(log);
-            logs_.pop_back();
-        }
-        return figure;
+        if (!printed_) return {finished.wall_ms};
+        const PrintedMetric::Found found = printed_->last_in(log);
+        if (found.why_not.empty()) return {found.value, found.step};
+        const std::string text =
+            fmt::format("{} printed {}; last it wrote '{}'", side, found.why_not, last_output_line(log));
+        if (!is_first) throw MeasurementError(text);
+        const fs::path output = request_.out / fmt::format("output-{}.txt", side);
+        if (stands(output)) throw UsageError(text);
+        fs::rename(log, output);
+        throw UsageError(fmt::format("{}, and all of it is {}", text, output.string()));
     }
 
     std::optional<PrintedMetric> printed_;

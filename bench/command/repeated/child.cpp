@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,17 +42,36 @@ class FileActions {
     posix_spawn_file_actions_t actions_;
 };
 
-/// A session of its own, so that it can be stopped with all that it starts, and no stop from the terminal reaches it
-/// twice. SIGPIPE, which this program ignores, is as usual: a shell could not take that back.
+/// Holds back the signals that ask for a stop, so that none comes between a program's start and the note of it.
+class StopsHeldBack {
+  public:
+    StopsHeldBack() {
+        sigset_t stops;
+        sigemptyset(&stops);
+        for (const int signal : StopSignals::all()) sigaddset(&stops, signal);
+        pthread_sigmask(SIG_BLOCK, &stops, &before_);
+    }
+    ~StopsHeldBack() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    StopsHeldBack(const StopsHeldBack&) = delete;
+    StopsHeldBack& operator=(const StopsHeldBack&) = delete;
+    const sigset_t& before() const { return before_; }
+
+  private:
+    sigset_t before_;
+};
+
+/// The program gets a session of its own: a stop reaches its whole process group, and one from the terminal does not
+/// reach it twice. SIGPIPE, which kbench ignores, is as usual, since a shell could not take that back.
 class Attributes {
   public:
-    Attributes() {
+    explicit Attributes(const sigset_t& mask) {
         posix_spawnattr_init(&attributes_);
-        posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF);
+        posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
         sigset_t usual;
         sigemptyset(&usual);
         sigaddset(&usual, SIGPIPE);
         posix_spawnattr_setsigdefault(&attributes_, &usual);
+        posix_spawnattr_setsigmask(&attributes_, &mask);
     }
     ~Attributes() { posix_spawnattr_destroy(&attributes_); }
     Attributes(const Attributes&) = delete;
@@ -77,8 +97,8 @@ std::vector<char*> environment() {
 
 using Clock = std::chrono::steady_clock;
 
-/// Waits until `child` has ended and returns when that was; it is left to be reaped, so that its number stays its own
-/// while signals may go to it.
+/// Waits until `child` has ended, whose process group gets the stop that this process is asked for, and returns when
+/// that was. It is left to be reaped, so that its number stays its own while signals may go to it.
 Clock::time_point wait_for_end(pid_t child) {
     const std::jthread passes_stops_on([child](const std::stop_token& ended) {
         while (!ended.stop_requested()) {
@@ -93,9 +113,28 @@ Clock::time_point wait_for_end(pid_t child) {
     while (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0)
         if (errno != EINTR)
             throw MeasurementError(fmt::format("how the program ended is not known: {}", std::strerror(errno)));
-    const auto end = Clock::now();
-    kill(-child, SIGTERM);  // what it left behind would run beside the next one
-    return end;
+    return Clock::now();
+}
+
+/// Whether everything in the process group `group` ends within a second. What has lost its parent is this process's
+/// child (PR_SET_CHILD_SUBREAPER).
+bool ends_soon(pid_t group) {
+    const auto deadline = Clock::now() + std::chrono::seconds(1);
+    for (;;) {
+        const pid_t ended = waitpid(-group, nullptr, WNOHANG);
+        if (ended < 0 && errno != EINTR) return true;
+        if (Clock::now() > deadline) return false;
+        if (ended == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
+/// What a program leaves behind in its group may still write what it was given, as `tee` does, and then would run
+/// beside the next program: it has a second to end by itself, and is ended then.
+void end_group(pid_t group) {
+    for (const int signal : {0, SIGTERM, SIGKILL}) {
+        if (signal != 0) kill(-group, signal);
+        if (ends_soon(group)) return;
+    }
 }
 
 /// Removes what a kbench writes into `directory` beside its result. What anybody else put there stays, and no link is
@@ -123,6 +162,7 @@ Finished run_child(const std::string& program, const std::vector<std::string>& a
     for (std::string& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
     const NewFile output(log);
+    fcntl(output.descriptor(), F_SETFL, O_APPEND);  // who opens /dev/stderr anew writes behind what is there
     FileActions actions;
     posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (logged == Logged::all)
@@ -130,20 +170,30 @@ Finished run_child(const std::string& program, const std::vector<std::string>& a
     else
         posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(actions.get(), output.descriptor(), STDERR_FILENO);
-    const Attributes attributes;
     const std::vector<char*> variables = environment();
-    const auto start = Clock::now();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     pid_t child = 0;
-    if (const int error =
-            posix_spawnp(&child, program.c_str(), actions.get(), attributes.get(), pointers.data(), variables.data())) {
-        std::filesystem::remove(log);
-        throw UsageError(fmt::format("{}: {}", program, std::strerror(error)));
+    int error = 0;
+    Clock::time_point start;
+    {
+        const StopsHeldBack held;
+        const Attributes attributes(held.before());
+        start = Clock::now();
+        error =
+            posix_spawnp(&child, program.c_str(), actions.get(), attributes.get(), pointers.data(), variables.data());
+        if (error == 0) StopSignals::end_too(child);
     }
-    StopSignals::end_too(child);
-    const std::chrono::duration<double, std::milli> wall = wait_for_end(child) - start;
+    if (error != 0) {
+        std::filesystem::remove(log);
+        throw UsageError(fmt::format("{}: {}{}", program, std::strerror(error),
+                                     error == ENOEXEC ? "; begin it with #!, as in #!/bin/sh" : ""));
+    }
+    const Clock::time_point end = wait_for_end(child);
     StopSignals::end_too(0);
     int status = 0;
     waitpid(child, &status, 0);
+    end_group(child);
+    const std::chrono::duration<double, std::milli> wall = end - start;
     Finished finished{.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
                       .last_line = {},
                       .wall_ms = wall.count()};

@@ -19,9 +19,9 @@ struct Finished {
 enum class Logged { errors, all };
 
 /// Runs `program`, searched for in $PATH, with what it writes going to `log`, a new file. It is a session of its own
-/// and cannot ask on the terminal. A stop that this process is asked for (StopSignals) is passed on to all that it
-/// started, and what it leaves behind is sent SIGTERM. Throws UsageError when it cannot be started, and `log` is not
-/// there then.
+/// and cannot ask on the terminal. A stop that this process is asked for (StopSignals) is passed on to its process
+/// group. What it leaves behind in that group has a second to end. Throws UsageError when it cannot be started, and
+/// `log` is not there then.
 Finished run_child(const std::string& program, const std::vector<std::string>& arguments,
                    const std::filesystem::path& log, Logged logged = Logged::errors);
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -22,12 +23,12 @@ std::optional<double> number_of(const std::string& text) {
     return value;
 }
 
-/// That of the last digit of a number as number_of() takes it.
+/// What a last digit that is one higher adds to a number that number_of() takes: 0.01 of "3.50", 100 of "1.2e+03".
 double step_of(const std::string& text) {
     const std::size_t exponent = text.find_first_of("eE"), point = text.find('.');
     const std::size_t digits_end = std::min(exponent, text.size());
     const double decimals = point == text.npos ? 0.0 : static_cast<double>(digits_end - point - 1);
-    const double power = exponent == text.npos ? 0.0 : number_of(text.substr(exponent + 1)).value_or(0);
+    const int power = exponent == text.npos ? 0 : std::stoi(text.substr(exponent + 1));
     return std::pow(10.0, power - decimals);
 }
 

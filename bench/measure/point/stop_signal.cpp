@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -35,13 +36,18 @@ volatile std::sig_atomic_t group_to_end = 0;
 /// What each signal did before StopSignals.
 struct sigaction before[std::size(stopping)];
 
+/// Before anything is written, as that may block.
+void end_group() {
+    if (group_to_end != 0) kill(-group_to_end, SIGKILL);
+}
+
 void end_with_a_line(int signal) {
+    end_group();
     for (const Stopping& one : stopping) {
         if (one.signal != signal) continue;
         const std::string_view line = one.line.substr(on_terminal ? 0 : 1);
         if (write(STDERR_FILENO, line.data(), line.size()) < 0) break;  // nobody's loss
     }
-    if (group_to_end != 0) kill(-group_to_end, SIGKILL);
     std::signal(signal, SIG_DFL);
     std::raise(signal);
 }
@@ -65,6 +71,7 @@ void ask(int signal) {
 /// Runs in the thread of the watch, where more is allowed than in a handler.
 void end_stuck(const std::string& call) {
     const int signal = asked_by;
+    end_group();
     say("{}kbench: stopped by SIG{}{}\n", on_terminal ? "\n" : "", sigabbrev_np(signal),
         call.empty() ? std::string() : ": " + call);
     std::signal(signal, SIG_DFL);
@@ -112,6 +119,15 @@ int StopSignals::asked() {
 bool StopSignals::is_overdue() { return asked_by != 0 && seconds_since_asked() >= overdue_s; }
 
 void StopSignals::end_too(int group) { group_to_end = group; }
+
+std::span<const int> StopSignals::all() {
+    static const std::vector<int> signals = [] {
+        std::vector<int> list;
+        for (const Stopping& one : stopping) list.push_back(one.signal);
+        return list;
+    }();
+    return signals;
+}
 
 void StopSignals::finish() { noticed = 1; }
 

@@ -2,6 +2,8 @@
 // line.
 #pragma once
 
+#include <span>
+
 #include "bench/measure/point/call_watch.h"
 
 namespace kbench {
@@ -26,8 +28,10 @@ class StopSignals {
     static int asked();
     /// True some seconds after the signal: for work that is better finished than cut.
     static bool is_overdue();
-    /// A second signal, which ends this process at once, kills the process group `group` too; 0: none.
+    /// Where this process ends at once, as by a second signal, the process group `group` is killed; 0: none.
     static void end_too(int group);
+    /// The signals that ask for a stop.
+    static std::span<const int> all();
     /// Protects what follows, such as saving weights, from a signal that comes during it.
     static void finish();
 

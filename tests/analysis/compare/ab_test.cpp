@@ -185,10 +185,10 @@ TEST(Ab, FindsOnePercentAmongOutliersAndNothingWhereThereIsNothing) {
     }
     RecordProperty("found", found);
     RecordProperty("false_alarms", false_alarms);
-    // docs/ab.md: all and 1.6 %. More than 5 % would be wrong, and none would say that intervals are too wide.
-    EXPECT_GE(found, trials * 0.995);
+    // As docs/ab.md says: 99 % and some 2 %, give or take four deviations of so many trials.
+    EXPECT_GE(found, trials * 0.99);
     EXPECT_LE(by_means, trials * 0.2) << "Student's t alone";
-    EXPECT_NEAR(false_alarms, trials * 0.016, trials * 0.004);
+    EXPECT_NEAR(false_alarms, trials * 0.018, trials * 0.012);
 }
 
 TEST(Ab, CommandsNeedTenPairs) {
@@ -200,19 +200,24 @@ TEST(Ab, CommandsNeedTenPairs) {
     EXPECT_EQ(next_ab_look(0, AbMetric::wall), 10u);
 }
 
-/// 3.54 and 3.56 are printed as 3.5 and 3.6.
+/// 3.549 and 3.551 are printed as 3.5 and 3.6.
 TEST(Ab, DigitsThatAreNotPrintedWidenTheInterval) {
     const auto printed = [](double a, double b, double step) {
-        const AbPair pair{a, b, (step / a + step / b) / 2};
+        const AbPair pair{a, b, step, step};
         return AbPoint{.title = "", .pairs = std::vector<AbPair>(12, pair), .metric = AbMetric::printed};
     };
     const AbPoint coarse = printed(3.5, 3.6, 0.1);
-    EXPECT_LT(coarse.ratio()->low, 1.0057) << "3.56 / 3.54";
-    EXPECT_GT(coarse.ratio()->low, 1) << "it is higher, by next to nothing or by much";
+    EXPECT_NEAR(coarse.ratio()->low, 3.55 / 3.55, 1e-9);
+    EXPECT_NEAR(coarse.ratio()->high, 3.65 / 3.45, 1e-9);
     EXPECT_THAT(ab_sentence(coarse, 0.005),
-                HasSubstr("The few digits that are printed widen it by 2.82 % either way."));
+                HasSubstr("The few digits that are printed widen it by 2.86 % either way."));
+    EXPECT_NEAR(printed(1, 2, 1).ratio()->high, 2.5 / 0.5, 1e-9);
+    EXPECT_NEAR(printed(1, 2, 1).ratio()->low, 1.5 / 1.5, 1e-9);
     EXPECT_EQ(printed(3.5, 3.5, 0.1).verdict(0.005), AbVerdict::cannot_tell) << "3.46 and 3.54 print the same";
-    EXPECT_EQ(printed(3.5, 3.6, 1e-4).verdict(0.005), AbVerdict::higher);
+    AbPoint fine = printed(3.5, 3.6, 1e-4);
+    EXPECT_EQ(fine.verdict(0.005), AbVerdict::higher);
+    fine.pairs.back().a_step = 0.1;
+    EXPECT_EQ(fine.verdict(0.005), AbVerdict::higher) << "3.5000 without its zeros";
     EXPECT_THAT(ab_sentence(printed(3.5, 3.5, 0), 0.005), testing::Not(HasSubstr("digits")));
 }
 
@@ -376,9 +381,9 @@ TEST(Ab, FindsTwoPercentAndNothingWhereThereIsNothing) {
     RecordProperty("found", found);
     RecordProperty("false_alarms", false_alarms);
     RecordProperty("mean_pairs", std::to_string(pairs));
-    // docs/ab.md: 99.8 % and 1.7 %. More than 5 % would be wrong, and none would say that intervals are too wide.
-    EXPECT_NEAR(found, trials * 0.998, trials * 0.002);
-    EXPECT_NEAR(false_alarms, trials * 0.017, trials * 0.004);
+    // As docs/ab.md says: 99 % and some 2 %, give or take four deviations of so many trials.
+    EXPECT_GE(found, trials * 0.99);
+    EXPECT_NEAR(false_alarms, trials * 0.018, trials * 0.009);
 }
 
 }  // namespace

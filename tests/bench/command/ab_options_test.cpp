@@ -84,6 +84,8 @@ TEST(AbOptions, WithAMetricTheSidesAreAnyCommands) {
     EXPECT_THAT(refusal({"--a", "./nothing", "--b", "", "--metric", "wall"}), HasSubstr("--a: there is no program"));
     EXPECT_THAT(refusal({"--a", "true", "--b", "true", "--metric", "time"}), HasSubstr("must have one group"));
     EXPECT_THAT(refusal({"--a", "true", "--b", "A=1 true", "--metric", "wall"}), HasSubstr("as in 'env A=1 ...'"));
+    EXPECT_THAT(refusal({"--a", "true", "--b", "true $KBENCH_NO_SUCH_VARIABLE", "--metric", "wall"}),
+                HasSubstr("a variable that is not set"));
     for (const char* text : {"/tmp", "''", "/etc/passwd"})
         EXPECT_THAT(refusal({"--a", text, "--b", "true", "--metric", "wall"}), HasSubstr("there is no program"))
             << text;

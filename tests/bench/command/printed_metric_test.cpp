@@ -34,7 +34,13 @@ TEST_F(PrintedMetricTest, KnowsTheStepOfItsLastDigit) {
         const char* text;
         double step;
     };
-    for (const auto& [text, step] : {Known{"3.50", 0.01}, {"350", 1}, {"3.5e2", 10}, {"35e-3", 1e-3}, {"3.", 1}})
+    for (const auto& [text, step] : {Known{"3.50", 0.01},
+                                     {"350", 1},
+                                     {"3.5e2", 10},
+                                     {"35e-3", 1e-3},
+                                     {"3.", 1},
+                                     {"1.2e+03", 100},
+                                     {"1.5E+3", 100}})
         EXPECT_NEAR(found("x=(.*)", std::string("x=") + text).step, step, 1e-9 * step) << text;
 }
 

@@ -36,7 +36,8 @@ class Surroundings : public Program {
     /// A small sweep on the CPU, but for its roofs.
     std::string sweep() { return "--config " + tiny_config() + " --backend cpu --quick --out " + out(); }
     /// The sweep with `options`, which gets `signal` after `moment`, where $p is its process. A shell says something of
-    /// its own of who ends by a signal, and lets its background jobs ignore SIGINT; whoever starts the tests may have them ignore SIGHUP.
+    /// its own of who ends by a signal, and lets its background jobs ignore SIGINT. Whoever starts the tests may have
+    /// them ignore SIGHUP.
     Outcome signalled(const std::string& options, int signal, const std::string& moment) {
         const std::string own = (directory_ / "own").string();
         fs::remove(own);

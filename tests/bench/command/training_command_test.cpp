@@ -180,8 +180,8 @@ TEST_F(TrainingCommand, AnInterruptedTrainingSavesItsWeights) {
         std::filesystem::remove(file), std::filesystem::remove(log);
         // A shell lets its background jobs ignore SIGINT, nohup lets all ignore SIGHUP.
         const Outcome outcome =
-            shell("(env --default-signal=INT,HUP " KBENCH_BINARY + train + "--steps 20000 --save " + file + " > " + log +
-                  " & p=$!; until grep -q 'step  *3/' " + log + " || ! kill -0 $p; do sleep 0.02; done; kill -" +
+            shell("(env --default-signal=INT,HUP " KBENCH_BINARY + train + "--steps 20000 --save " + file + " > " +
+                  log + " & p=$!; until grep -q 'step  *3/' " + log + " || ! kill -0 $p; do sleep 0.02; done; kill -" +
                   std::to_string(signal) + " $p; wait $p)");
         EXPECT_EQ(outcome.exit_code, 128 + signal) << outcome.err;
         EXPECT_THAT(outcome.err, ContainsRegex(std::string("stopped by SIG") + sigabbrev_np(signal) +
