@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "analysis/compare/run_spread.h"
 #include "analysis/result/signed_rank.h"
@@ -61,6 +62,33 @@ Interval mean_logarithm(std::span<const double> values, double error) {
     return {mean, mean - half, mean + half};
 }
 
+/// Half of what one more in the last digit of `figure` adds, of a side that prints with `most` digits.
+double half_step(double figure, const Digits& most) {
+    const int first_digit = static_cast<int>(std::floor(std::log10(figure)));
+    return std::pow(10.0, std::max(-most.decimals, first_digit + 1 - most.significant)) / 2;
+}
+
+Digits most_digits(std::span<const AbPair> pairs, Digits AbPair::*side) {
+    Digits most{.decimals = std::numeric_limits<int>::min(), .significant = 1};
+    for (const AbPair& pair : pairs) {
+        most.decimals = std::max(most.decimals, (pair.*side).decimals);
+        most.significant = std::max(most.significant, (pair.*side).significant);
+    }
+    return most;
+}
+
+/// The least and the largest ratios of figures that would have been printed as those of `pairs`.
+std::pair<std::vector<double>, std::vector<double>> rounded_ratios(std::span<const AbPair> pairs) {
+    const Digits a_most = most_digits(pairs, &AbPair::a_digits), b_most = most_digits(pairs, &AbPair::b_digits);
+    std::vector<double> least, largest;
+    for (const AbPair& pair : pairs) {
+        const double a_half = half_step(pair.a, a_most), b_half = half_step(pair.b, b_most);
+        least.push_back((pair.b - b_half) / (pair.a + a_half));
+        largest.push_back((pair.b + b_half) / (pair.a - a_half));
+    }
+    return {least, largest};
+}
+
 }  // namespace
 
 PairCorrelation pair_correlation(std::span<const AbPair> pairs) {
@@ -86,21 +114,26 @@ std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t 
     const PairCorrelation correlation = pair_correlation(pairs);
     if (correlation.is_too_much()) return std::nullopt;
     const double error = one_look / static_cast<double>(points);
-    const std::optional<Interval> centre =
-        metric == AbMetric::latency ? mean_logarithm(ratios, error) : hodges_lehmann(logarithms_of(ratios), error);
-    if (!centre) return std::nullopt;
-    const auto& [value, low, high] = *centre;
-    const Rounding rounding = rounding_of(pairs);
-    return Interval{std::exp(value), std::exp(value - (value - low) * correlation.widening) / rounding.below,
-                    std::exp(value + (high - value) * correlation.widening) * rounding.above};
+    const auto interval_of = [&](std::span<const double> of) -> std::optional<Interval> {
+        const std::optional<Interval> centre =
+            metric == AbMetric::latency ? mean_logarithm(of, error) : hodges_lehmann(logarithms_of(of), error);
+        if (!centre) return std::nullopt;
+        const auto& [value, low, high] = *centre;
+        return Interval{std::exp(value), std::exp(value - (value - low) * correlation.widening),
+                        std::exp(value + (high - value) * correlation.widening)};
+    };
+    std::optional<Interval> ratio = interval_of(ratios);
+    if (!ratio || pairs.front().a_digits.significant == 0) return ratio;
+    const auto& [least, largest] = rounded_ratios(pairs);
+    ratio->low = interval_of(least)->low;
+    ratio->high = interval_of(largest)->high;
+    return ratio;
 }
 
-Rounding rounding_of(std::span<const AbPair> pairs) {
-    if (pairs.empty()) return {};
-    const double a_half = std::ranges::min(pairs, {}, &AbPair::a_step).a_step / 2;
-    const double b_half = std::ranges::min(pairs, {}, &AbPair::b_step).b_step / 2;
-    const double a = median_of(pairs, &AbPair::a), b = median_of(pairs, &AbPair::b);
-    return {b / (b - b_half) * (a + a_half) / a, (b + b_half) / b * a / (a - a_half)};
+std::optional<Interval> AbPoint::unrounded_ratio() const {
+    std::vector<AbPair> exact = pairs;
+    for (AbPair& pair : exact) pair.a_digits = pair.b_digits = {};
+    return paired_ratio(exact, among, metric);
 }
 
 double half_width(const Interval& ratio) {

@@ -16,10 +16,15 @@
 
 namespace kbench {
 
+/// With how many digits a number was printed: 2 decimals and 3 significant ones of "3.50", -2 and 2 of "1.2e+03".
+struct Digits {
+    int decimals = 0, significant = 0;  ///< no significant ones: it was not rounded
+};
+
 /// Figures of two runs, one of each side: a time in ms, or a number that both printed.
 struct AbPair {
     double a = 0, b = 0;
-    double a_step = 0, b_step = 0;  ///< what one more in the last printed digit adds; 0: not rounded
+    Digits a_digits = {}, b_digits = {};
 };
 
 /// What is compared: the median latency of a kbench's run, the time of a whole command, or a number that it prints.
@@ -55,20 +60,15 @@ struct PairCorrelation {
 };
 PairCorrelation pair_correlation(std::span<const AbPair> pairs);
 
-/// B's figure over A's with its interval, which is wider where neighbouring pairs correlate or figures were rounded.
-/// Latencies are medians of many samples: the mean of the ratios' logarithms, by Student's t. Other figures have
-/// outliers: hodges_lehmann() of the logarithms. One look at one point errs in 2.5 %, as there are several looks; of
-/// `points` points each has its part of that. None of fewer than fewest_pairs, where a figure is not positive, or where
+/// B's figure over A's with its interval, which is wider where neighbouring pairs correlate. Latencies are medians of
+/// many samples: the mean of the ratios' logarithms, by Student's t. Other figures have outliers: hodges_lehmann() of
+/// the logarithms. One look at one point errs in 2.5 %, as there are several looks; of `points` points each has its
+/// part of that. Where figures were rounded, an end is that of the least or largest ratios that could have been printed
+/// so. A program may leave out zeros, so a side counts as printed with the most decimals or significant digits that any
+/// of its figures has, whichever says less. None of fewer than fewest_pairs, where a figure is not positive, or where
 /// pairs correlate too much.
 std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t points = 1,
                                      AbMetric metric = AbMetric::latency);
-
-/// How far b / a may lie below and above what was printed, as factors from 1 on: each side is rounded to the finest
-/// step that it printed, since programs leave out zeros at the end.
-struct Rounding {
-    double below = 1, above = 1;
-};
-Rounding rounding_of(std::span<const AbPair> pairs);
 
 /// Half its width, in both directions the larger: 0.004 is 0.4 %.
 double half_width(const Interval& ratio);
@@ -89,6 +89,8 @@ struct AbPoint {
     AbMetric metric = AbMetric::latency;
 
     std::optional<Interval> ratio() const { return paired_ratio(pairs, among, metric); }
+    /// As if figures were exact.
+    std::optional<Interval> unrounded_ratio() const;
     PairCorrelation correlation() const { return pair_correlation(pairs); }
     /// B beside A. A small difference: the ratio's interval contains 1 and is within `target` of its middle, so that
     /// neither is known to be higher, and they differ by less than largest_difference().

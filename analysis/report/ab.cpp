@@ -25,9 +25,9 @@ std::string widened_text(const AbPoint& point) {
 /// What rounding adds to the interval; empty where that is little.
 std::string rounded_text(const AbPoint& point) {
     constexpr double little = 0.1;
-    const Rounding rounding = rounding_of(point.pairs);
-    const double most = std::max(rounding.below, rounding.above) - 1;
-    if (most <= little * half_width(*point.ratio())) return "";
+    const Interval rounded = *point.ratio(), exact = *point.unrounded_ratio();
+    const double most = std::max(exact.low / rounded.low, rounded.high / exact.high) - 1;
+    if (most <= little * half_width(rounded)) return "";
     return fmt::format(" The few digits that are printed widen it by {:.2f} % either way.", 100 * most);
 }
 
@@ -184,7 +184,6 @@ std::string ab_json(const AbComparison& comparison) {
                           {"differs_by_less_than", ratio ? Json(largest_difference(*ratio)) : Json()},
                           {"pair_correlation", point.correlation().of_ratios.value},
                           {"widening", point.correlation().widening},
-                          {"rounding", {rounding_of(point.pairs).below, rounding_of(point.pairs).above}},
                           {"pairs", std::move(pairs)}});
     }
     const Json document{{"schema", "kbench.ab/1"},

@@ -195,18 +195,24 @@ class Ab(unittest.TestCase):
         self.assertEqual((self.out / "run-001-A.txt").read_text().splitlines(), ["x", "core: none", "7.001"])
 
     def test_what_a_command_leaves_behind_has_a_second(self) -> None:
-        # The last number comes from the background, half a second after the shell's end; the sleep is ended.
-        command = f"sh -c 'sleep 60 & echo $! $$ >{self.folder}/pids; echo 1.5; (sleep 0.5; echo 7.001) & exit 0'"
+        # The last number comes from the background, a little after the shell's end; the sleep is ended.
+        command = f"sh -c 'sleep 60 & echo $! $$ >{self.folder}/pids; echo 1.5; (sleep 0.05; echo 7.001) & exit 0'"
         done = self.of_commands("--a", command, "--b", "", "--metric", "([0-9.]+)", "--budget", "1")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.document()["points"][0]["pairs"][0]["a"], 7.001)
         self.expect_gone([int(pid) for pid in (self.folder / "pids").read_text().split()])
 
-    def test_who_opens_its_errors_anew_writes_behind_what_is_there(self) -> None:
+    def test_who_opens_its_errors_anew_empties_nothing(self) -> None:
         done = self.of_commands("--a", "sh -c 'echo one; echo 7.001 | tee /dev/stderr; echo two'", "--b", "", "--metric", "^([0-9.]+)$",
                                 "--budget", "1")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertNotIn("\0", (self.out / "run-001-A.txt").read_text())
+        self.assertEqual(sorted((self.out / "run-001-A.txt").read_text().split()), ["7.001", "7.001", "one", "two"])
+
+    def test_a_command_may_stop_what_it_left_behind(self) -> None:
+        # The sleep has lost its parent: whoever takes it over must reap it, or it is there for ever.
+        command = f"sh -c 'sh -c \"sleep 60 & echo \\$! >{self.folder}/pid\"; P=$(cat {self.folder}/pid); kill $P; while kill -0 $P; do sleep 0.01; done'"
+        done = self.of_commands("--a", command, "--b", "", "--metric", "wall", "--budget", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def runs_on(self, pid: int) -> bool:
         try:

@@ -121,12 +121,14 @@ class CommandSides : public AbSides {
     std::vector<std::pair<std::string, AbPair>> take_pair(char first) override {
         Figure a = run(first, false), b = run(first == 'A' ? 'B' : 'A', false);
         if (first == 'B') std::swap(a, b);
-        return {{"", {a.value, b.value, a.step, b.step}}};
+        has_pairs_ = true;
+        return {{"", {a.value, b.value, a.digits, b.digits}}};
     }
 
   private:
     struct Figure {
-        double value = 0, step = 0;
+        double value = 0;
+        Digits digits;
     };
 
     Figure run(char side, bool is_first) {
@@ -142,7 +144,8 @@ class CommandSides : public AbSides {
             }
             return figure;
         } catch (const UsageError&) {  // files of these names would refuse the corrected command
-            for (const fs::path& kept : logs_) fs::remove(kept);
+            if (!has_pairs_)
+                for (const fs::path& kept : logs_) fs::remove(kept);
             throw;
         }
     }
@@ -154,9 +157,9 @@ class CommandSides : public AbSides {
             throw MeasurementError(fmt::format("{} failed with exit code {}{}{}; its output is {}", side,
                                                finished.exit_code, finished.last_line.empty() ? "" : ": ",
                                                finished.last_line, log.string()));
-        if (!printed_) return {finished.wall_ms};
+        if (!printed_) return {finished.wall_ms, {}};
         const PrintedMetric::Found found = printed_->last_in(log);
-        if (found.why_not.empty()) return {found.value, found.step};
+        if (found.why_not.empty()) return {found.value, found.digits};
         const std::string text =
             fmt::format("{} printed {}; last it wrote '{}'", side, found.why_not, last_output_line(log));
         if (!is_first) throw MeasurementError(text);
@@ -168,6 +171,7 @@ class CommandSides : public AbSides {
 
     std::optional<PrintedMetric> printed_;
     std::vector<fs::path> logs_;  ///< that are kept
+    bool has_pairs_ = false;
 };
 
 }  // namespace

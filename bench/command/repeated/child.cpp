@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -42,36 +44,17 @@ class FileActions {
     posix_spawn_file_actions_t actions_;
 };
 
-/// Holds back the signals that ask for a stop, so that none comes between a program's start and the note of it.
-class StopsHeldBack {
-  public:
-    StopsHeldBack() {
-        sigset_t stops;
-        sigemptyset(&stops);
-        for (const int signal : StopSignals::all()) sigaddset(&stops, signal);
-        pthread_sigmask(SIG_BLOCK, &stops, &before_);
-    }
-    ~StopsHeldBack() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    StopsHeldBack(const StopsHeldBack&) = delete;
-    StopsHeldBack& operator=(const StopsHeldBack&) = delete;
-    const sigset_t& before() const { return before_; }
-
-  private:
-    sigset_t before_;
-};
-
 /// The program gets a session of its own: a stop reaches its whole process group, and one from the terminal does not
 /// reach it twice. SIGPIPE, which kbench ignores, is as usual, since a shell could not take that back.
 class Attributes {
   public:
-    explicit Attributes(const sigset_t& mask) {
+    Attributes() {
         posix_spawnattr_init(&attributes_);
-        posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+        posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF);
         sigset_t usual;
         sigemptyset(&usual);
         sigaddset(&usual, SIGPIPE);
         posix_spawnattr_setsigdefault(&attributes_, &usual);
-        posix_spawnattr_setsigmask(&attributes_, &mask);
     }
     ~Attributes() { posix_spawnattr_destroy(&attributes_); }
     Attributes(const Attributes&) = delete;
@@ -80,6 +63,49 @@ class Attributes {
 
   private:
     posix_spawnattr_t attributes_;
+};
+
+/// Copies what is written into a pipe to a file, until it is destroyed and the pipe is empty. Programs write into the
+/// pipe and not the file, since who opens /dev/stderr anew would empty that.
+class PipeToFile {
+  public:
+    explicit PipeToFile(int file) : file_(file) {
+        if (pipe2(ends_, O_CLOEXEC) != 0) throw MeasurementError(fmt::format("no pipe: {}", std::strerror(errno)));
+        copies_ = std::jthread([this](const std::stop_token& ended) { copy(ended); });
+    }
+    ~PipeToFile() {
+        copies_.request_stop();
+        copies_.join();
+        close(ends_[0]);
+        close(ends_[1]);
+    }
+    PipeToFile(const PipeToFile&) = delete;
+    PipeToFile& operator=(const PipeToFile&) = delete;
+    int descriptor() const { return ends_[1]; }
+
+  private:
+    void copy(const std::stop_token& ended) const {
+        constexpr int look_ms = 5;
+        std::array<char, 65536> bytes;
+        for (;;) {
+            const bool is_last = ended.stop_requested();
+            pollfd readable{ends_[0], POLLIN, 0};
+            if (poll(&readable, 1, is_last ? 0 : look_ms) <= 0) {
+                if (is_last) return;
+                continue;
+            }
+            const ssize_t count = read(ends_[0], bytes.data(), bytes.size());
+            for (ssize_t done = 0; done < count;) {
+                const ssize_t written = write(file_, bytes.data() + done, static_cast<std::size_t>(count - done));
+                if (written < 0) break;  // what a full disk loses, nobody reads
+                done += written;
+            }
+        }
+    }
+
+    int file_;
+    int ends_[2] = {};
+    std::jthread copies_;
 };
 
 /// This process's environment without what kbench put there for itself.
@@ -98,7 +124,7 @@ std::vector<char*> environment() {
 using Clock = std::chrono::steady_clock;
 
 /// Waits until `child` has ended, whose process group gets the stop that this process is asked for, and returns when
-/// that was. It is left to be reaped, so that its number stays its own while signals may go to it.
+/// that was. It is left to be reaped; what it left behind and ends meanwhile is reaped, as init would.
 Clock::time_point wait_for_end(pid_t child) {
     const std::jthread passes_stops_on([child](const std::stop_token& ended) {
         while (!ended.stop_requested()) {
@@ -109,32 +135,40 @@ Clock::time_point wait_for_end(pid_t child) {
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
         }
     });
-    siginfo_t info{};
-    while (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0)
-        if (errno != EINTR)
+    for (;;) {
+        siginfo_t info{};
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) != 0) {
+            if (errno == EINTR) continue;
             throw MeasurementError(fmt::format("how the program ended is not known: {}", std::strerror(errno)));
-    return Clock::now();
+        }
+        if (info.si_pid == child) return Clock::now();
+        waitpid(info.si_pid, nullptr, WNOHANG);
+    }
 }
 
-/// Whether everything in the process group `group` ends within a second. What has lost its parent is this process's
-/// child (PR_SET_CHILD_SUBREAPER).
-bool ends_soon(pid_t group) {
+/// Reaps what ends, `child` too, whose status goes to `status`. Whether everything in its process group ends within a
+/// second. What has lost its parent is this process's child (PR_SET_CHILD_SUBREAPER).
+bool ends_soon(pid_t child, int& status) {
     const auto deadline = Clock::now() + std::chrono::seconds(1);
     for (;;) {
-        const pid_t ended = waitpid(-group, nullptr, WNOHANG);
+        int its_status = 0;
+        const pid_t ended = waitpid(-child, &its_status, WNOHANG);
+        if (ended == child) status = its_status;
         if (ended < 0 && errno != EINTR) return true;
         if (Clock::now() > deadline) return false;
         if (ended == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
 }
 
-/// What a program leaves behind in its group may still write what it was given, as `tee` does, and then would run
-/// beside the next program: it has a second to end by itself, and is ended then.
-void end_group(pid_t group) {
+/// The status of `child`, which has ended. What it leaves behind in its group may still write what it was given, as
+/// `tee` does, and then would run beside the next program: it has a second to end by itself, and is ended then.
+int end_group(pid_t child) {
+    int status = 0;
     for (const int signal : {0, SIGTERM, SIGKILL}) {
-        if (signal != 0) kill(-group, signal);
-        if (ends_soon(group)) return;
+        if (signal != 0) kill(-child, signal);
+        if (ends_soon(child, status)) break;
     }
+    return status;
 }
 
 /// Removes what a kbench writes into `directory` beside its result. What anybody else put there stays, and no link is
@@ -162,41 +196,36 @@ Finished run_child(const std::string& program, const std::vector<std::string>& a
     for (std::string& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
     const NewFile output(log);
-    fcntl(output.descriptor(), F_SETFL, O_APPEND);  // who opens /dev/stderr anew writes behind what is there
-    FileActions actions;
-    posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (logged == Logged::all)
-        posix_spawn_file_actions_adddup2(actions.get(), output.descriptor(), STDOUT_FILENO);
-    else
-        posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(actions.get(), output.descriptor(), STDERR_FILENO);
-    const std::vector<char*> variables = environment();
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    pid_t child = 0;
-    int error = 0;
-    Clock::time_point start;
+    Finished finished;
     {
-        const StopsHeldBack held;
-        const Attributes attributes(held.before());
-        start = Clock::now();
-        error =
+        const PipeToFile pipe(output.descriptor());
+        FileActions actions;
+        posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        if (logged == Logged::all)
+            posix_spawn_file_actions_adddup2(actions.get(), pipe.descriptor(), STDOUT_FILENO);
+        else
+            posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+        posix_spawn_file_actions_adddup2(actions.get(), pipe.descriptor(), STDERR_FILENO);
+        const Attributes attributes;
+        const std::vector<char*> variables = environment();
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+        StopSignals::hold();
+        const auto start = Clock::now();
+        pid_t child = 0;
+        const int error =
             posix_spawnp(&child, program.c_str(), actions.get(), attributes.get(), pointers.data(), variables.data());
-        if (error == 0) StopSignals::end_too(child);
+        StopSignals::end_too(error == 0 ? child : 0);
+        if (error != 0) {
+            std::filesystem::remove(log);
+            throw UsageError(fmt::format("{}: {}{}", program, std::strerror(error),
+                                         error == ENOEXEC ? "; begin it with #!, as in #!/bin/sh" : ""));
+        }
+        const std::chrono::duration<double, std::milli> wall = wait_for_end(child) - start;
+        const int status = end_group(child);
+        StopSignals::end_too(0);
+        finished.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        finished.wall_ms = wall.count();
     }
-    if (error != 0) {
-        std::filesystem::remove(log);
-        throw UsageError(fmt::format("{}: {}{}", program, std::strerror(error),
-                                     error == ENOEXEC ? "; begin it with #!, as in #!/bin/sh" : ""));
-    }
-    const Clock::time_point end = wait_for_end(child);
-    StopSignals::end_too(0);
-    int status = 0;
-    waitpid(child, &status, 0);
-    end_group(child);
-    const std::chrono::duration<double, std::milli> wall = end - start;
-    Finished finished{.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
-                      .last_line = {},
-                      .wall_ms = wall.count()};
     if (finished.exit_code != 0) finished.last_line = last_output_line(log);
     return finished;
 }

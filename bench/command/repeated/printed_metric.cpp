@@ -23,13 +23,15 @@ std::optional<double> number_of(const std::string& text) {
     return value;
 }
 
-/// What a last digit that is one higher adds to a number that number_of() takes: 0.01 of "3.50", 100 of "1.2e+03".
-double step_of(const std::string& text) {
-    const std::size_t exponent = text.find_first_of("eE"), point = text.find('.');
-    const std::size_t digits_end = std::min(exponent, text.size());
-    const double decimals = point == text.npos ? 0.0 : static_cast<double>(digits_end - point - 1);
-    const int power = exponent == text.npos ? 0 : std::stoi(text.substr(exponent + 1));
-    return std::pow(10.0, power - decimals);
+/// The digits of a number as number_of() takes it.
+Digits digits_of(const std::string& text) {
+    const std::size_t exponent = std::min(text.find_first_of("eE"), text.size()), point = text.find('.');
+    Digits digits;
+    for (const char c : text.substr(0, exponent))
+        if (digits.significant > 0 || (c != '0' && c != '.')) digits.significant += c != '.';
+    const int power = exponent == text.size() ? 0 : std::stoi(text.substr(exponent + 1));
+    digits.decimals = (point == text.npos ? 0 : static_cast<int>(exponent - point - 1)) - power;
+    return digits;
 }
 
 std::regex regex_of(const std::string& pattern) {
@@ -73,7 +75,7 @@ PrintedMetric::Found PrintedMetric::last_in(const std::filesystem::path& file) c
         found.why_not = fmt::format("{} where --metric matches, and a ratio needs numbers above 0", *last);
     } else {
         found.value = *number;
-        found.step = step_of(*last);
+        found.digits = digits_of(*last);
     }
     return found;
 }

@@ -5,6 +5,8 @@
 #include <regex>
 #include <string>
 
+#include "analysis/compare/ab.h"
+
 namespace kbench {
 
 class PrintedMetric {
@@ -15,7 +17,7 @@ class PrintedMetric {
 
     struct Found {
         double value = 0;
-        double step = 0;      ///< that of its last digit: 0.01 of "3.50"
+        Digits digits;
         std::string why_not;  ///< empty where there is a value, else why: a sentence's end, as in "printed {}"
     };
     /// The last number of `file` that matches, line by line. Lines longer than longest_output_line are passed over. No

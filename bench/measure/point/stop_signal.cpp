@@ -8,7 +8,6 @@
 #include <iterator>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -33,6 +32,8 @@ volatile std::sig_atomic_t noticed = 0;
 timespec asked_at{};
 /// The process group that ends with this process where it ends at once.
 volatile std::sig_atomic_t group_to_end = 0;
+/// Whether a second signal waits, and the one that does.
+volatile std::sig_atomic_t held = 0, held_signal = 0;
 /// What each signal did before StopSignals.
 struct sigaction before[std::size(stopping)];
 
@@ -65,7 +66,11 @@ void ask(int signal) {
         asked_by = signal;
         return;
     }
-    if (seconds_since_asked() >= same_wish_s) end_with_a_line(signal);
+    if (seconds_since_asked() < same_wish_s) return;
+    if (held != 0)
+        held_signal = signal;
+    else
+        end_with_a_line(signal);
 }
 
 /// Runs in the thread of the watch, where more is allowed than in a handler.
@@ -118,16 +123,13 @@ int StopSignals::asked() {
 
 bool StopSignals::is_overdue() { return asked_by != 0 && seconds_since_asked() >= overdue_s; }
 
-void StopSignals::end_too(int group) { group_to_end = group; }
-
-std::span<const int> StopSignals::all() {
-    static const std::vector<int> signals = [] {
-        std::vector<int> list;
-        for (const Stopping& one : stopping) list.push_back(one.signal);
-        return list;
-    }();
-    return signals;
+void StopSignals::end_too(int group) {
+    group_to_end = group;
+    held = 0;
+    if (const int signal = held_signal; signal != 0) end_with_a_line(signal);
 }
+
+void StopSignals::hold() { held = 1; }
 
 void StopSignals::finish() { noticed = 1; }
 

@@ -2,8 +2,6 @@
 // line.
 #pragma once
 
-#include <span>
-
 #include "bench/measure/point/call_watch.h"
 
 namespace kbench {
@@ -30,8 +28,8 @@ class StopSignals {
     static bool is_overdue();
     /// Where this process ends at once, as by a second signal, the process group `group` is killed; 0: none.
     static void end_too(int group);
-    /// The signals that ask for a stop.
-    static std::span<const int> all();
+    /// From here to end_too() a second signal waits, so that none ends this process before the group is known.
+    static void hold();
     /// Protects what follows, such as saving weights, from a signal that comes during it.
     static void finish();
 

@@ -200,25 +200,43 @@ TEST(Ab, CommandsNeedTenPairs) {
     EXPECT_EQ(next_ab_look(0, AbMetric::wall), 10u);
 }
 
+AbPoint printed(std::vector<AbPair> pairs) {
+    return {.title = "", .pairs = std::move(pairs), .metric = AbMetric::printed};
+}
+
 /// 3.549 and 3.551 are printed as 3.5 and 3.6.
 TEST(Ab, DigitsThatAreNotPrintedWidenTheInterval) {
-    const auto printed = [](double a, double b, double step) {
-        const AbPair pair{a, b, step, step};
-        return AbPoint{.title = "", .pairs = std::vector<AbPair>(12, pair), .metric = AbMetric::printed};
+    const auto alike = [](double a, double b, Digits digits) {
+        return printed(std::vector<AbPair>(12, AbPair{a, b, digits, digits}));
     };
-    const AbPoint coarse = printed(3.5, 3.6, 0.1);
+    const AbPoint coarse = alike(3.5, 3.6, {1, 2});
     EXPECT_NEAR(coarse.ratio()->low, 3.55 / 3.55, 1e-9);
     EXPECT_NEAR(coarse.ratio()->high, 3.65 / 3.45, 1e-9);
     EXPECT_THAT(ab_sentence(coarse, 0.005),
                 HasSubstr("The few digits that are printed widen it by 2.86 % either way."));
-    EXPECT_NEAR(printed(1, 2, 1).ratio()->high, 2.5 / 0.5, 1e-9);
-    EXPECT_NEAR(printed(1, 2, 1).ratio()->low, 1.5 / 1.5, 1e-9);
-    EXPECT_EQ(printed(3.5, 3.5, 0.1).verdict(0.005), AbVerdict::cannot_tell) << "3.46 and 3.54 print the same";
-    AbPoint fine = printed(3.5, 3.6, 1e-4);
+    EXPECT_NEAR(alike(1, 2, {0, 1}).ratio()->high, 2.5 / 0.5, 1e-9);
+    EXPECT_NEAR(alike(1, 2, {0, 1}).ratio()->low, 1.5 / 1.5, 1e-9);
+    EXPECT_EQ(alike(3.5, 3.5, {1, 2}).verdict(0.005), AbVerdict::cannot_tell) << "3.46 and 3.54 print the same";
+    AbPoint fine = alike(3.5, 3.6, {4, 5});
     EXPECT_EQ(fine.verdict(0.005), AbVerdict::higher);
-    fine.pairs.back().a_step = 0.1;
+    fine.pairs.back().a_digits = {1, 2};
     EXPECT_EQ(fine.verdict(0.005), AbVerdict::higher) << "3.5000 without its zeros";
-    EXPECT_THAT(ab_sentence(printed(3.5, 3.5, 0), 0.005), testing::Not(HasSubstr("digits")));
+    EXPECT_THAT(ab_sentence(alike(3.5, 3.5, {}), 0.005), testing::Not(HasSubstr("digits")));
+}
+
+/// 10.45 and 10.55 with two significant digits are 10 and 11; a 9.9 among them has a decimal.
+TEST(Ab, AFigureBelowAPowerOfTenMakesTheOthersNoFiner) {
+    std::vector<AbPair> pairs(40, AbPair{10, 11, {0, 2}, {0, 2}});
+    pairs.front() = {9.9, 9.9, {1, 2}, {1, 2}};
+    EXPECT_NEAR(printed(pairs).ratio()->low, 10.5 / 10.5, 1e-9);
+}
+
+/// Rounding changes small figures by a larger part of themselves.
+TEST(Ab, EachPairIsRoundedByItsOwnFigures) {
+    std::vector<AbPair> pairs;
+    for (int i = 0; i < 50; ++i)
+        pairs.push_back(i % 5 < 3 ? AbPair{0.6, 0.7, {1, 1}, {1, 1}} : AbPair{0.3, 0.4, {1, 1}, {1, 1}});
+    EXPECT_LE(printed(pairs).ratio()->low, 1 + 1e-9) << "0.649 and 0.651, 0.349 and 0.351";
 }
 
 AbPoint pairs_of(const std::vector<double>& ratios) {

@@ -29,19 +29,23 @@ TEST_F(PrintedMetricTest, IsTheLastOneOfAllLines) {
     EXPECT_EQ(found("(?:tokens|samples)/s: ([0-9.]+)", "samples/s: 12").value, 12);
 }
 
-TEST_F(PrintedMetricTest, KnowsTheStepOfItsLastDigit) {
+TEST_F(PrintedMetricTest, CountsItsDigits) {
     struct Known {
         const char* text;
-        double step;
+        int decimals, significant;
     };
-    for (const auto& [text, step] : {Known{"3.50", 0.01},
-                                     {"350", 1},
-                                     {"3.5e2", 10},
-                                     {"35e-3", 1e-3},
-                                     {"3.", 1},
-                                     {"1.2e+03", 100},
-                                     {"1.5E+3", 100}})
-        EXPECT_NEAR(found("x=(.*)", std::string("x=") + text).step, step, 1e-9 * step) << text;
+    for (const auto& [text, decimals, significant] : {Known{"3.50", 2, 3},
+                                                      {"350", 0, 3},
+                                                      {"3.5e2", -1, 2},
+                                                      {"35e-3", 3, 2},
+                                                      {"3.", 0, 1},
+                                                      {"1.2e+03", -2, 2},
+                                                      {"1.5E+3", -2, 2},
+                                                      {"0.0050", 4, 2}}) {
+        const Digits digits = found("x=(.*)", std::string("x=") + text).digits;
+        EXPECT_EQ(digits.decimals, decimals) << text;
+        EXPECT_EQ(digits.significant, significant) << text;
+    }
 }
 
 TEST_F(PrintedMetricTest, SaysWhatItFoundInstead) {
