@@ -92,8 +92,8 @@ struct AbPoint {
     /// As if figures were exact.
     std::optional<Interval> unrounded_ratio() const;
     PairCorrelation correlation() const { return pair_correlation(pairs); }
-    /// B beside A. A small difference: the ratio's interval contains 1 and is within `target` of its middle, so that
-    /// neither is known to be higher, and they differ by less than largest_difference().
+    /// B compared with A. A small difference: the ratio's interval contains 1 and is within `target` of its middle, so
+    /// that neither is known to be higher, and they differ by less than largest_difference().
     AbVerdict verdict(double target) const;
     double a() const;  ///< median of its runs
     double b() const;

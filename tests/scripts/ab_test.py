@@ -186,8 +186,8 @@ class Ab(unittest.TestCase):
         self.assertAlmostEqual(point["ratio_high"], 3.65 / 3.45, 6)
 
     def test_a_command_finds_its_surroundings_as_a_shell_leaves_them(self) -> None:
-        # Errors of a broken pipe where SIGPIPE is ignored; a core of OpenBLAS that kbench chose for itself is not handed on.
-        script = "for i in $(seq 20000); do echo x; done | head -1; echo core: ${OPENBLAS_CORETYPE-none}; echo 7.001"
+        # More than a pipe holds: errors of a broken one where SIGPIPE is ignored; a core of OpenBLAS that kbench chose for itself is not handed on.
+        script = "for i in $(seq 200000); do echo x; done | head -1; echo core: ${OPENBLAS_CORETYPE-none}; echo 7.001"
         done = subprocess.run([KBENCH, "ab", "--out", str(self.out), "--a", f"sh -c '{script}'", "--b", "", "--metric", "^(7.*)", "--budget", "1"],
                               capture_output=True, text=True, timeout=100,
                               env=os.environ | {"OPENBLAS_CORETYPE": "Haswell", "KBENCH_SET_OPENBLAS_CORETYPE": "1"})

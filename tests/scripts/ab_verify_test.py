@@ -47,10 +47,10 @@ class AbVerify(PlantedProgram):
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()[-5:]
         self.assertEqual(lines[0], "a CPU; kbench of a test")
-        self.assertIn("wall, planted 0 %: B is higher in 0 of 20, lower in 0, cannot tell in 0; 10 to 65 pairs", lines[1])
-        self.assertIn("wall, planted 1 %: B is higher in 10 of 10, lower in 0", lines[2])
-        self.assertIn("printed, planted 0 %: B is higher in 0 of 20", lines[3])
-        self.assertIn("printed, planted 1 %: B is higher in 10 of 10", lines[4])
+        self.assertIn("wall, runs of 1.0 ms, planted 0 %: B is higher in 0 of 20, lower in 0, cannot tell in 0; 10 to 65 pairs", lines[1])
+        self.assertIn("wall, runs of 1.0 ms, planted 1 %: B is higher in 10 of 10, lower in 0", lines[2])
+        self.assertIn("printed, runs of 1.0 ms, planted 0 %: B is higher in 0 of 20", lines[3])
+        self.assertIn("printed, runs of 1.0 ms, planted 1 %: B is higher in 10 of 10", lines[4])
         self.assertEqual(self.script("--read", str(self.out)).stdout.splitlines(), lines)
 
     def test_five_in_a_hundred_and_chance_are_the_limit(self) -> None:

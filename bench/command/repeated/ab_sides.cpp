@@ -12,7 +12,6 @@
 #include "bench/command/repeated/printed_metric.h"
 #include "bench/device/console.h"
 #include "bench/device/nvidia.h"
-#include "bench/measure/point/stop_signal.h"
 #include "cpu/threads.h"
 #include "kbench/error.h"
 #include "models/base/write_file.h"
@@ -151,8 +150,7 @@ class CommandSides : public AbSides {
     }
 
     Figure figure_of(char side, const Finished& finished, const fs::path& log, bool is_first) const {
-        if (StopSignals::asked() != 0)
-            throw MeasurementError(fmt::format("signal {} asked for it", StopSignals::asked()));
+        throw_if_stopped();
         if (finished.exit_code != 0)
             throw MeasurementError(fmt::format("{} failed with exit code {}{}{}; its output is {}", side,
                                                finished.exit_code, finished.last_line.empty() ? "" : ": ",

@@ -75,36 +75,42 @@ class PipeToFile {
     }
     ~PipeToFile() {
         copies_.request_stop();
-        copies_.join();
+        if (copies_.joinable()) copies_.join();
         close(ends_[0]);
         close(ends_[1]);
     }
     PipeToFile(const PipeToFile&) = delete;
     PipeToFile& operator=(const PipeToFile&) = delete;
     int descriptor() const { return ends_[1]; }
+    /// Waits for what is in the pipe. Throws MeasurementError where the file did not take all of it.
+    void finish() {
+        copies_.request_stop();
+        copies_.join();
+        if (error_ != 0) throw MeasurementError(fmt::format("a log cannot be written: {}", std::strerror(error_)));
+    }
 
   private:
-    void copy(const std::stop_token& ended) const {
+    void copy(const std::stop_token& ended) {
         constexpr int look_ms = 5;
-        std::array<char, 65536> bytes;
-        for (;;) {
-            const bool is_last = ended.stop_requested();
+        std::array<char, 65536> bytes;  // a pipe holds no more: what comes later is of a program that left the group
+        for (bool is_last = false; !is_last;) {
+            is_last = ended.stop_requested();
             pollfd readable{ends_[0], POLLIN, 0};
-            if (poll(&readable, 1, is_last ? 0 : look_ms) <= 0) {
-                if (is_last) return;
-                continue;
-            }
+            if (poll(&readable, 1, is_last ? 0 : look_ms) <= 0) continue;
             const ssize_t count = read(ends_[0], bytes.data(), bytes.size());
             for (ssize_t done = 0; done < count;) {
                 const ssize_t written = write(file_, bytes.data() + done, static_cast<std::size_t>(count - done));
-                if (written < 0) break;  // what a full disk loses, nobody reads
+                if (written < 0) {
+                    error_ = errno;
+                    break;
+                }
                 done += written;
             }
         }
     }
 
     int file_;
-    int ends_[2] = {};
+    int ends_[2] = {}, error_ = 0;
     std::jthread copies_;
 };
 
@@ -198,7 +204,7 @@ Finished run_child(const std::string& program, const std::vector<std::string>& a
     const NewFile output(log);
     Finished finished;
     {
-        const PipeToFile pipe(output.descriptor());
+        PipeToFile pipe(output.descriptor());
         FileActions actions;
         posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
         if (logged == Logged::all)
@@ -225,9 +231,15 @@ Finished run_child(const std::string& program, const std::vector<std::string>& a
         StopSignals::end_too(0);
         finished.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
         finished.wall_ms = wall.count();
+        pipe.finish();
     }
     if (finished.exit_code != 0) finished.last_line = last_output_line(log);
     return finished;
+}
+
+void throw_if_stopped() {
+    if (const int signal = StopSignals::asked(); signal != 0)
+        throw MeasurementError(fmt::format("signal {} asked for it", signal));
 }
 
 Result run_for_result(const std::string& who, const std::string& program, std::vector<std::string> arguments,
@@ -242,12 +254,14 @@ Result run_for_result(const std::string& who, const std::string& program, std::v
         throw;
     }
     const std::string said = finished.last_line.empty() ? "without a word" : finished.last_line;
-    if (StopSignals::asked() != 0) throw MeasurementError(fmt::format("signal {} asked for it", StopSignals::asked()));
+    throw_if_stopped();
     if (finished.exit_code == static_cast<int>(ExitCode::usage)) throw UsageError(fmt::format("{}: {}", who, said));
     if (finished.exit_code != 0)
         throw MeasurementError(fmt::format("{} failed with exit code {}: {}", who, finished.exit_code, said));
     const std::filesystem::path file = result_file_in(directory);
-    if (file.empty()) throw MeasurementError(fmt::format("{} ended without a result: {}", who, said));
+    if (file.empty())
+        throw MeasurementError(
+            fmt::format("{} ended without a result: {}", who, last_output_line(directory / log_name)));
     Result result = read_result_file(file).result;
     keep_result_alone(directory);
     return result;

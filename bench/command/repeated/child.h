@@ -25,6 +25,9 @@ enum class Logged { errors, all };
 Finished run_child(const std::string& program, const std::vector<std::string>& arguments,
                    const std::filesystem::path& log, Logged logged = Logged::errors);
 
+/// Throws MeasurementError where a stop was asked for.
+void throw_if_stopped();
+
 /// The result of a kbench, this one where `program` is empty, that runs `arguments` with `directory` as its --out,
 /// which must not exist yet. Keeps only the result and the drawn lengths there, or everything where the run
 /// fails. Errors begin with `who`: UsageError where it refuses the arguments, MeasurementError where it

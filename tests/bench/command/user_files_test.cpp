@@ -80,6 +80,9 @@ TEST_F(UserFiles, ARunsFolderIsNew) {
     EXPECT_THAT(run("loose"), HasSubstr("File exists"));
     EXPECT_FALSE(fs::exists(directory_ / "nowhere"));
     expect_untouched("there/thesis.txt");
+    const std::vector<std::string> says{"-c", "echo no luck >&2"};  // and ends well
+    EXPECT_THAT(error_line<MeasurementError>([&] { run_for_result("A", "/bin/sh", says, directory_ / "silent"); }),
+                HasSubstr("A ended without a result: no luck"));
     refusal_of([&] { run_for_result("A", "/nonexistent", {}, directory_ / "misspelt"); });
     EXPECT_FALSE(fs::exists(directory_ / "misspelt")) << "or the corrected command would be refused";
 }
