@@ -7,17 +7,19 @@
 
 #include "analysis/machine/ceiling_kinds.h"
 #include "analysis/machine/machine.h"
+#include "analysis/machine/tensor_cores.h"
 #include "models/base/format.h"
 
 namespace kbench {
 namespace {
 
-/// The ceilings that are to be those of tensor cores by their fastest instruction.
-constexpr std::string_view fastest_tensor[] = {"fp16_tensor", "bf16_tensor", "tf32_tensor"};
+const TensorCores& tensor_cores_of(const GpuInfo& gpu) {
+    return tensor_cores(gpu.compute_capability_major, gpu.compute_capability_minor);
+}
 
 std::string by_slower_instruction(const Ceiling& ceiling, const GpuInfo& gpu, const MachineFile*) {
-    if (std::ranges::find(fastest_tensor, ceiling.name) == std::end(fastest_tensor)) return "";
-    return no_tensor_roof(gpu);
+    const auto is_of = [&](Precision precision) { return ceiling.name == fmt::format("{}_tensor", name(precision)); };
+    return std::ranges::any_of(tensor_cores_of(gpu).precisions, is_of) ? no_tensor_roof(gpu) : "";
 }
 
 /// What the datasheet states, at the clock at which the ceiling was measured where that is lower than its own.
@@ -40,17 +42,12 @@ constexpr std::string (*reasons[])(const Ceiling&, const GpuInfo&, const Machine
 
 }  // namespace
 
-TensorPath tensor_path(const GpuInfo& gpu) {
-    const int major = gpu.compute_capability_major;
-    if (major == 9 && gpu.compute_capability_minor == 0) return TensorPath::wgmma;
-    return major == 10 || major == 11 || major > 12 ? TensorPath::unprobed : TensorPath::mma_sync;
-}
-
 std::string no_tensor_roof(const GpuInfo& gpu) {
-    if (tensor_path(gpu) != TensorPath::unprobed) return "";
+    const TensorCores& cores = tensor_cores_of(gpu);
+    if (cores.has_probe) return "";
     return fmt::format(
-        "tensor cores of compute capability {}.{} are faster by instructions that kbench has no probe of (tcgen05) than by mma.sync",
-        gpu.compute_capability_major, gpu.compute_capability_minor);
+        "tensor cores of compute capability {}.{} are faster by instructions that kbench has no probe of ({}) than by mma.sync",
+        gpu.compute_capability_major, gpu.compute_capability_minor, cores.instruction);
 }
 
 void leave_out_unusable(CeilingRun& run, const GpuInfo& gpu, const MachineFile* machine) {

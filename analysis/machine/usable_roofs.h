@@ -9,12 +9,6 @@ namespace kbench {
 
 struct MachineFile;
 
-/// How tensor cores of a GPU are fastest, for products of 16-bit and tf32 matrices.
-enum class TensorPath { mma_sync, wgmma, unprobed };
-
-/// wgmma on compute capability 9.0. On 10.x and 11.0 it is tcgen05 (PTX ISA, "tcgen05 instructions"), for which kbench
-/// has no probe; what is newer than 12.x is not known. 12.x has mma.sync alone, as all before 9.0.
-TensorPath tensor_path(const GpuInfo& gpu);
 /// Why the tensor cores of `gpu` have no roof; empty where a probe reaches their fastest instruction.
 std::string no_tensor_roof(const GpuInfo& gpu);
 

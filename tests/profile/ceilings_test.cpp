@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/machine/ceilings.h"
+#include "analysis/machine/tensor_cores.h"
 #include "analysis/machine/usable_roofs.h"
 #include "bench/device/device.h"
 #include "bench/measure/machine/cuda/ceilings.h"
@@ -50,6 +51,9 @@ class Ceilings : public testing::Test {
     static bool is(int major, int minor) {
         return gpu_.compute_capability_major == major && gpu_.compute_capability_minor == minor;
     }
+    static const TensorCores& cores_of(const GpuInfo& gpu) {
+        return tensor_cores(gpu.compute_capability_major, gpu.compute_capability_minor);
+    }
     /// What all SMs compute at the clock that was measured, in TFLOP/s.
     static double tflop_per_s(const std::string& name, double flops_per_cycle) {
         return flops_per_cycle * gpu_.multiprocessors * ceiling(name).clock_mhz * 1e6 * 1e-12;
@@ -66,7 +70,7 @@ TEST_F(Ceilings, AreAllMeasuredWithinTheirInterval) {
         if (kind.backend != "cuda") continue;
         SCOPED_TRACE(kind.name);
         const Ceiling& c = ceiling(std::string(kind.name));
-        if (kind.name.ends_with("_mma_sync") && tensor_path(gpu_) == TensorPath::mma_sync) {
+        if (kind.name.ends_with("_mma_sync") && cores_of(gpu_).family == TensorFamily::mma_sync) {
             EXPECT_FALSE(c.value.value) << "it is the ceiling of tensor cores";
             continue;
         }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "analysis/machine/tensor_cores.h"
 #include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/compute_capability.h"
@@ -96,7 +97,7 @@ std::string unsupported_device() {
         return "needs a device of compute capability 9.0";
     }
     const ComputeCapability here = compute_capability();
-    if (here == ComputeCapability{9, 0}) return "";
+    if (tensor_cores(here.major, here.minor).family == TensorFamily::wgmma) return "";
     return fmt::format("its products are compute capability 9.0's, this is {}.{}", here.major, here.minor);
 }
 

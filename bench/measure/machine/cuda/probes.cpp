@@ -8,6 +8,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "analysis/machine/tensor_cores.h"
 #include "analysis/machine/usable_roofs.h"
 #include "kbench/error.h"
 #include "kernels/probe/cache.h"
@@ -196,8 +197,12 @@ void add_mma(const ProbeContext& context, probe::Mma mma, Variants& variants) {
         }
 }
 
+TensorFamily family_of(const GpuInfo& gpu) {
+    return tensor_cores(gpu.compute_capability_major, gpu.compute_capability_minor).family;
+}
+
 void add_wgmma(const ProbeContext& context, Precision precision, Variants& variants) {
-    if (tensor_path(context.gpu) != TensorPath::wgmma) return;
+    if (family_of(context.gpu) != TensorFamily::wgmma) return;
     struct Shape {
         int warpgroups, blocks_per_sm;
     };
@@ -238,7 +243,7 @@ Variants tensor_variants(const ProbeContext& context) {
 /// Kernels with mma.sync cannot reach what wgmma or tcgen05 does, so they have a ceiling of their own.
 template <Precision precision>
 Variants mma_sync_variants(const ProbeContext& context) {
-    if (tensor_path(context.gpu) == TensorPath::mma_sync)
+    if (family_of(context.gpu) == TensorFamily::mma_sync)
         throw Unsupported("the ceiling of tensor cores is that of mma.sync, the only instruction for them here");
     Variants variants;
     add_mma(context, mma_of(precision), variants);
