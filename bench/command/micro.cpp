@@ -57,7 +57,8 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     add_run_warnings(result, device, remark, request.run.verify);
     Providers providers = make_providers(device.kind(), ProviderContext{.algorithm_cache = cache / "cublaslt.json",
                                                                         .retune = request.retune,
-                                                                        .multiprocessors = device.multiprocessors()});
+                                                                        .multiprocessors = device.multiprocessors(),
+                                                                        .stream = device.stream()});
     // Cases first: a mistake in them should cost no measurement.
     const std::vector<MicroCase> cases =
         filter_cases(make_cases(problems, providers, request.providers, request.precisions, request.caches),

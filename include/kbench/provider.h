@@ -181,6 +181,7 @@ struct ProviderContext {
     bool retune = false;
     bool deterministic = false;  ///< timings must not influence any choice, and sums have a fixed order
     int multiprocessors = 0;     ///< SMs of the GPU that it may use; 0: all
+    void* stream = nullptr;      ///< where its work will run (a cudaStream_t); null on a CPU
 };
 
 /// One row per provider of this build, preferred first within a backend. Registered ones come last.

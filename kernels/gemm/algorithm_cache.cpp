@@ -46,9 +46,11 @@ GemmAlgorithm from_json(const json& entry) {
 
 }  // namespace
 
-std::string algorithm_key(const GemmProblem& p, const std::string& device_name, std::size_t cublaslt_version) {
-    return fmt::format("{}|{}|{} m{} n{} k{} {}{}{}{}{}{} out {} ld {} {} {} batch {} strides {} {} {}", device_name,
-                       cublaslt_version, name(p.precision), p.m, p.n, p.k,
+std::string algorithm_key(const GemmProblem& p, const std::string& device_name, std::size_t cublaslt_version,
+                          int some_multiprocessors) {
+    return fmt::format("{}{}|{}|{} m{} n{} k{} {}{}{}{}{}{} out {} ld {} {} {} batch {} strides {} {} {}", device_name,
+                       some_multiprocessors > 0 ? fmt::format(" {} SMs", some_multiprocessors) : "", cublaslt_version,
+                       name(p.precision), p.m, p.n, p.k,
                        fmt::format("{}{}", p.x_transposed ? "xT" : "", p.weight_transposed ? "wT" : "w"),
                        p.bias ? "+bias" : "", p.gelu ? "+gelu" : "", p.keeps_argument ? "+argument" : "",
                        p.gelu_gradient ? "+dgelu" : "", p.bias_gradient ? "+dbias" : "", name(p.out_type), p.ld_x,

@@ -11,6 +11,7 @@
 #include "kernels/check.h"
 #include "kernels/gemm/gemm_types.h"
 #include "kernels/gemm/tune.h"
+#include "kernels/multiprocessors.h"
 
 namespace kbench::cuda {
 namespace {
@@ -234,10 +235,20 @@ LtGemm::LtGemm(const GemmProblem& problem, std::size_t workspace_limit) {
     state_->algorithm = state_->candidates(workspace_limit, true).front();
 }
 
-LtGemm::LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t workspace_limit) {
+/// The SMs of the part of the device that `stream` belongs to; 0 where it may use all.
+static int some_multiprocessors(cudaStream_t stream) {
+    if (stream == nullptr) return 0;
+    int device = 0, all = 0;
+    KBENCH_CUDA(cudaGetDevice(&device));
+    KBENCH_CUDA(cudaDeviceGetAttribute(&all, cudaDevAttrMultiProcessorCount, device));
+    const int some = multiprocessors_of(stream);
+    return some < all ? some : 0;
+}
+
+LtGemm::LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t workspace_limit, cudaStream_t stream) {
     check_epilogue(problem);
     state_ = std::make_unique<State>(problem);
-    const std::string key = algorithm_key(problem, device_name(), cublaslt_version());
+    const std::string key = algorithm_key(problem, device_name(), cublaslt_version(), some_multiprocessors(stream));
     if (const GemmAlgorithm* cached = cache.find(key); cached && state_->accepts(*cached, workspace_limit)) {
         state_->algorithm = *cached;
         return;
@@ -246,9 +257,10 @@ LtGemm::LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t wo
     const State measured(problem_to_measure(problem));
     state_->algorithm = fastest(
         measured.problem, candidates, workspace_limit,
-        [&](const GemmAlgorithm& candidate, const GemmPointers& pointers, void* workspace, cudaStream_t stream) {
-            return measured.launch(candidate, pointers, workspace, stream) == CUBLAS_STATUS_SUCCESS;
-        });
+        [&](const GemmAlgorithm& candidate, const GemmPointers& pointers, void* workspace, cudaStream_t on) {
+            return measured.launch(candidate, pointers, workspace, on) == CUBLAS_STATUS_SUCCESS;
+        },
+        stream);
     cache.store(key, state_->algorithm);
 }
 

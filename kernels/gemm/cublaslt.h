@@ -15,9 +15,10 @@
 
 namespace kbench::cuda {
 
-/// The key of a measured algorithm: device, library version and every field of the problem. It ignores how many of the
-/// device's SMs are used, because candidates are measured on all of them.
-std::string algorithm_key(const GemmProblem& problem, const std::string& device_name, std::size_t cublaslt_version);
+/// The key of a measured algorithm: device, library version, every field of the problem, and how many of the device's
+/// SMs it was measured on, where those are not all (0).
+std::string algorithm_key(const GemmProblem& problem, const std::string& device_name, std::size_t cublaslt_version,
+                          int some_multiprocessors = 0);
 
 /// Remembers measured algorithms in a JSON file keyed by device name, cuBLASLt version and problem.
 /// A file that cannot be read, parsed or that belongs to another format version is ignored with one warning.
@@ -44,8 +45,10 @@ class LtGemm {
     /// cublasLtMatmulAlgoGetHeuristic proposes within `workspace_limit` bytes, on seeded random operands whose weights
     /// rotate so that they stay cold; the largest problems are measured with fewer rows. Throws Unsupported when
     /// cuBLASLt offers no algorithm for the problem (fp64 has no bias or GELU epilogue, for example). Where rows of
-    /// `out` are no multiple of 16 bytes, cuBLASLt may round the product to 16 bits before the epilogue.
-    LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t workspace_limit);
+    /// `out` are no multiple of 16 bytes, cuBLASLt may round the product to 16 bits before the epilogue. Candidates are
+    /// measured on `stream`: some need clusters of SMs that a part of the device does not have. Null: on all SMs.
+    LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t workspace_limit,
+           cudaStream_t stream = nullptr);
     /// Takes the first proposal without measuring, so that every process takes the same; only proposals that add
     /// partial sums in one order count. Throws as the other constructor.
     LtGemm(const GemmProblem& problem, std::size_t workspace_limit);

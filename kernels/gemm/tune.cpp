@@ -32,7 +32,6 @@ using Graph = OwnedGraph;
 using GraphExec = OwnedGraphExec;
 using Memory = OwnedMemory;
 
-/// A stream of the whole device, even where only some of its SMs are measured: a choice belongs to the device.
 Stream make_stream() {
     cudaStream_t stream;
     KBENCH_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -61,9 +60,11 @@ double rounding_allowance(const GemmProblem& p) {
 /// Operands, outputs and events for one problem.
 class Bench {
   public:
-    Bench(const GemmProblem& problem, std::size_t workspace_bytes, const LaunchGemm& launch)
+    Bench(const GemmProblem& problem, std::size_t workspace_bytes, const LaunchGemm& launch, cudaStream_t stream)
         : problem_(problem),
           launch_(launch),
+          own_stream_(stream == nullptr ? make_stream() : Stream()),
+          stream_(stream == nullptr ? own_stream_.get() : stream),
           weight_bytes_(aligned_bytes(stored_w(problem))),
           copies_(copies_of(weight_bytes_)),
           x_(allocate(aligned_bytes(stored_x(problem)))),
@@ -77,11 +78,11 @@ class Bench {
         const DataType type = storage_type(problem.precision);
         const auto count = [&](std::size_t bytes) { return static_cast<std::int64_t>(bytes / size_of(type)); };
         const double weight_deviation = 1 / std::sqrt(static_cast<double>(problem.k));
-        fill_normal(type, x_.get(), count(aligned_bytes(stored_x(problem))), 1, 1, stream_.get());
-        fill_normal(type, w_.get(), count(weight_bytes_ * copies_), weight_deviation, 2, stream_.get());
-        if (bias_) fill_normal(type, bias_.get(), problem.n, 1, 3, stream_.get());
+        fill_normal(type, x_.get(), count(aligned_bytes(stored_x(problem))), 1, 1, stream_);
+        fill_normal(type, w_.get(), count(weight_bytes_ * copies_), weight_deviation, 2, stream_);
+        if (bias_) fill_normal(type, bias_.get(), problem.n, 1, 3, stream_);
         if (problem.gelu_gradient)
-            fill_normal(type, aux_.get(), count(aligned_bytes(stored_out(problem))), 1, 4, stream_.get());
+            fill_normal(type, aux_.get(), count(aligned_bytes(stored_out(problem))), 1, 4, stream_);
         results_.push_back({stored_out(problem), out_.get(), nullptr});
         if (problem.keeps_argument) results_.push_back({stored_out(problem), aux_.get(), nullptr});
         if (problem.bias_gradient) results_.push_back({stored_bias_gradient(), bias_gradient_.get(), nullptr});
@@ -89,22 +90,25 @@ class Bench {
 
     /// Launches once, on the first copy of the weights; returns whether it was accepted.
     bool launch_once(const GemmAlgorithm& candidate) {
-        return launch_(candidate, pointers(0), workspace_.get(), stream_.get());
+        return launch_(candidate, pointers(0), workspace_.get(), stream_);
     }
 
     /// Runs `candidate` on poisoned output. The first candidate's output becomes the reference for the others.
     bool correct(const GemmAlgorithm& candidate) {
         for (const Result& result : results_)  // NaN in every type
-            KBENCH_CUDA(cudaMemsetAsync(result.data, 0xff, aligned_bytes(result.stored), stream_.get()));
-        if (!launch_once(candidate)) return false;
+            KBENCH_CUDA(cudaMemsetAsync(result.data, 0xff, aligned_bytes(result.stored), stream_));
+        if (!launch_once(candidate)) {
+            cudaGetLastError();  // or the next launch would be blamed: clusters do not fit into every part of a device
+            return false;
+        }
         const bool first = !results_.front().expected;
         bool agrees = true;
         for (Result& result : results_) {
             if (first) {
                 const std::size_t bytes = aligned_bytes(result.stored);
                 result.expected = allocate(bytes);
-                KBENCH_CUDA(cudaMemcpyAsync(result.expected.get(), result.data, bytes, cudaMemcpyDeviceToDevice,
-                                            stream_.get()));
+                KBENCH_CUDA(
+                    cudaMemcpyAsync(result.expected.get(), result.data, bytes, cudaMemcpyDeviceToDevice, stream_));
             }
             agrees &= largest_error(result) <= rounding_allowance(problem_);
         }
@@ -125,11 +129,11 @@ class Bench {
     /// A graph of `launches` launches that rotate through the copies of the weights; null when capture refuses one.
     GraphExec record(const GemmAlgorithm& candidate, int launches) {
         bool accepted = true;
-        KBENCH_CUDA(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal));
+        KBENCH_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
         for (int i = 0; i < launches; ++i)
-            accepted &= launch_(candidate, pointers(i % copies_), workspace_.get(), stream_.get());
+            accepted &= launch_(candidate, pointers(i % copies_), workspace_.get(), stream_);
         cudaGraph_t captured;
-        KBENCH_CUDA(cudaStreamEndCapture(stream_.get(), &captured));
+        KBENCH_CUDA(cudaStreamEndCapture(stream_, &captured));
         const Graph graph(captured);
         if (!accepted) return nullptr;
         cudaGraphExec_t exec;
@@ -138,7 +142,7 @@ class Bench {
     }
 
     double time_us(const GraphExec& run) {
-        return timed_us([&] { KBENCH_CUDA(cudaGraphLaunch(run.get(), stream_.get())); });
+        return timed_us([&] { KBENCH_CUDA(cudaGraphLaunch(run.get(), stream_)); });
     }
 
   private:
@@ -161,10 +165,9 @@ class Bench {
             double difference = 0;
             largest_difference(stored.type, static_cast<char*>(result.data) + offset,
                                static_cast<char*>(result.expected.get()) + offset, stored.rows, stored.columns,
-                               stored.ld, static_cast<double*>(difference_.get()), stream_.get());
-            KBENCH_CUDA(
-                cudaMemcpyAsync(&difference, difference_.get(), sizeof difference, cudaMemcpyDefault, stream_.get()));
-            KBENCH_CUDA(cudaStreamSynchronize(stream_.get()));
+                               stored.ld, static_cast<double*>(difference_.get()), stream_);
+            KBENCH_CUDA(cudaMemcpyAsync(&difference, difference_.get(), sizeof difference, cudaMemcpyDefault, stream_));
+            KBENCH_CUDA(cudaStreamSynchronize(stream_));
             largest = std::max(largest, difference);
         }
         return largest;
@@ -183,15 +186,16 @@ class Bench {
 
     template <typename Work>
     double timed_us(const Work& work) {
-        KBENCH_CUDA(cudaEventRecord(start_.get(), stream_.get()));
+        KBENCH_CUDA(cudaEventRecord(start_.get(), stream_));
         work();
-        KBENCH_CUDA(cudaEventRecord(stop_.get(), stream_.get()));
+        KBENCH_CUDA(cudaEventRecord(stop_.get(), stream_));
         return us_between(start_, stop_);
     }
 
     const GemmProblem& problem_;
     const LaunchGemm& launch_;
-    Stream stream_ = make_stream();
+    Stream own_stream_;
+    cudaStream_t stream_;
     Event start_ = make_event(), stop_ = make_event();
     std::size_t weight_bytes_;
     std::int64_t copies_;
@@ -226,12 +230,12 @@ GemmProblem problem_to_measure(GemmProblem problem) {
 }
 
 GemmAlgorithm fastest(const GemmProblem& problem, const std::vector<GemmAlgorithm>& candidates,
-                      std::size_t workspace_bytes, const LaunchGemm& launch) {
+                      std::size_t workspace_bytes, const LaunchGemm& launch, cudaStream_t stream) {
     const auto none_left = [&] {
         return Unsupported(fmt::format("none of {} cuBLASLt algorithms computed gemm m {} n {} k {} in {}",
                                        candidates.size(), problem.m, problem.n, problem.k, name(problem.precision)));
     };
-    Bench bench(problem, workspace_bytes, launch);
+    Bench bench(problem, workspace_bytes, launch, stream);
     std::vector<Contender> contenders;
     double best_us = std::numeric_limits<double>::infinity();
     for (const GemmAlgorithm& candidate : candidates) {

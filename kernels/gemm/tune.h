@@ -22,8 +22,9 @@ GemmProblem problem_to_measure(GemmProblem problem);
 
 /// The candidate with the smallest median time, with `median_us` and `candidates` filled in. Weights are cold, operands
 /// random. Candidates that cannot be launched, or whose output differs from the first one's by more than rounding, drop
-/// out. Throws Unsupported when none is left. Allocates device memory and frees all of it.
+/// out. Throws Unsupported when none is left. Allocates device memory and frees all of it. `stream`: where they are
+/// measured, which may belong to a part of the device's SMs; null: a stream of its own, on all of them.
 GemmAlgorithm fastest(const GemmProblem& problem, const std::vector<GemmAlgorithm>& candidates,
-                      std::size_t workspace_bytes, const LaunchGemm& launch);
+                      std::size_t workspace_bytes, const LaunchGemm& launch, cudaStream_t stream = nullptr);
 
 }  // namespace kbench::cuda

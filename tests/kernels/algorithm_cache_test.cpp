@@ -204,13 +204,14 @@ TEST(AlgorithmKey, TellsEveryFieldOfAProblemApart) {
         [](auto& p) { p.stride_out = 17; },
     };
     std::set<std::string> keys{cuda::algorithm_key(base, "GPU", 1), cuda::algorithm_key(base, "other GPU", 1),
-                               cuda::algorithm_key(base, "GPU", 2)};
+                               cuda::algorithm_key(base, "GPU", 2), cuda::algorithm_key(base, "GPU", 1, 104),
+                               cuda::algorithm_key(base, "GPU", 1, 112)};
     for (const auto& change : changes) {
         GemmProblem changed = base;
         change(changed);
         keys.insert(cuda::algorithm_key(changed, "GPU", 1));
     }
-    EXPECT_EQ(keys.size(), 3 + std::size(changes));
+    EXPECT_EQ(keys.size(), 5 + std::size(changes));
 }
 
 }  // namespace

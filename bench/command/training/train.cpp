@@ -159,7 +159,8 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
     const Providers providers = make_providers(
         device.kind(), ProviderContext{.algorithm_cache = std::filesystem::path(cache_directory()) / "cublaslt.json",
                                        .deterministic = request.deterministic,
-                                       .multiprocessors = device.multiprocessors()});
+                                       .multiprocessors = device.multiprocessors(),
+                                       .stream = device.stream()});
     std::vector<AssignedStep> steps =
         assign_steps(model, request.precision, providers, {}, column_multiple(device, request.precision));
     refuse_if_too_large(model, estimate_layout(model, request.precision, steps), device);

@@ -45,7 +45,8 @@ PointPlans::PointPlans(const RunOptions& options, Device& device)
           make_providers(device.kind(), ProviderContext{.algorithm_cache = options.cache_directory / "cublaslt.json",
                                                         .retune = options.retune,
                                                         .deterministic = options.deterministic,
-                                                        .multiprocessors = device.multiprocessors()})) {}
+                                                        .multiprocessors = device.multiprocessors(),
+                                                        .stream = device.stream()})) {}
 
 ModelPoint PointPlans::model_point(const Point& point, std::int64_t batch) const {
     ModelPoint at;

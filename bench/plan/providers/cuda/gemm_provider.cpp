@@ -60,9 +60,10 @@ const std::byte* at(const void* base, std::int64_t element, DataType type) {
 /// What differs between the two libraries: how a GEMM is made, its workspace and its description.
 struct LtMaker {
     std::shared_ptr<cuda::AlgorithmCache> cache;  ///< null where no time may choose
+    cudaStream_t stream;                          ///< where it will run
     cuda::LtGemm operator()(const GemmProblem& p) const {
         if (!cache) return {p, lt_workspace_limit};
-        return {p, *cache, lt_workspace_limit};
+        return {p, *cache, lt_workspace_limit, stream};
     }
 };
 struct CublasMaker {
@@ -361,7 +362,8 @@ std::unique_ptr<Computation> lt_gemm(const LtMaker& make, const Gemm& op, const 
 std::unique_ptr<Provider> make_cublaslt(const ProviderContext& context) {
     const LtMaker make{context.deterministic
                            ? nullptr
-                           : std::make_shared<cuda::AlgorithmCache>(context.algorithm_cache, context.retune)};
+                           : std::make_shared<cuda::AlgorithmCache>(context.algorithm_cache, context.retune),
+                       static_cast<cudaStream_t>(context.stream)};
     const auto gemm = [make](const Gemm& op, const Step& step, Precision precision) {
         return lt_gemm(make, op, step, precision);
     };

@@ -127,14 +127,15 @@ class WeightGradientComputation final : public Computation {
 };
 
 template <Cell cell>
-ProviderOp weights_row(const std::shared_ptr<cuda::AlgorithmCache>& cache) {
+ProviderOp weights_row(const std::shared_ptr<cuda::AlgorithmCache>& cache, cudaStream_t stream) {
     return Computes<Recurrent<cell>>{
         .directions = {Direction::wgrad},
-        .make = [cache](const Recurrent<cell>& op, const Step&, Precision precision) -> std::unique_ptr<Computation> {
+        .make = [cache, stream](const Recurrent<cell>& op, const Step&,
+                                Precision precision) -> std::unique_ptr<Computation> {
             const cuda::GemmProblem problem = cuda::recurrent_weight_problem(cell, op.shape, precision);
             std::optional<cuda::LtGemm> product;
             if (problem.k > 0 && cache)
-                product.emplace(problem, *cache, product_workspace_limit);
+                product.emplace(problem, *cache, product_workspace_limit, stream);
             else if (problem.k > 0)
                 product.emplace(problem, product_workspace_limit);
             return std::make_unique<WeightGradientComputation<cell>>(op, precision, std::move(product));
@@ -148,9 +149,16 @@ std::vector<ProviderOp> recurrent_rows(const ProviderContext& context) {
                            ? nullptr
                            : std::make_shared<cuda::AlgorithmCache>(context.algorithm_cache, context.retune);
     const int sms = context.multiprocessors;
-    return {forward_row<Cell::lstm>(sms),   forward_row<Cell::gru>(sms),   forward_row<Cell::rnn>(sms),
-            backward_row<Cell::lstm>(sms),  backward_row<Cell::gru>(sms),  backward_row<Cell::rnn>(sms),
-            weights_row<Cell::lstm>(cache), weights_row<Cell::gru>(cache), weights_row<Cell::rnn>(cache)};
+    const auto stream = static_cast<cudaStream_t>(context.stream);
+    return {forward_row<Cell::lstm>(sms),
+            forward_row<Cell::gru>(sms),
+            forward_row<Cell::rnn>(sms),
+            backward_row<Cell::lstm>(sms),
+            backward_row<Cell::gru>(sms),
+            backward_row<Cell::rnn>(sms),
+            weights_row<Cell::lstm>(cache, stream),
+            weights_row<Cell::gru>(cache, stream),
+            weights_row<Cell::rnn>(cache, stream)};
 }
 
 }  // namespace kbench
