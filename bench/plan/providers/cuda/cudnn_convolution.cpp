@@ -37,6 +37,8 @@ class BiasCall {
   public:
     explicit BiasCall(const ConvolutionProblem& problem)
         : forward_(problem.direction == Direction::fwd),
+          bias_(problem.step(), problem.precision, forward_ ? "bias" : "db"),
+          y_(problem.step(), problem.precision, forward_ ? "out" : "dy"),
           of_bias_(make_tensor(problem.precision, 1, problem.op.out_channels, 1, 1)),
           of_y_(make_tensor(problem.precision, problem.op.batch, problem.op.out_channels, problem.op.out_height(),
                             problem.op.out_width())),
@@ -47,16 +49,18 @@ class BiasCall {
     }
     void run(cudnnHandle_t handle, std::span<void* const> pointers) const {
         if (forward_)
-            check(cudnnAddTensor(handle, one_.get(), of_bias_.get(), pointers[2], one_.get(), of_y_.get(), pointers[3]),
+            check(cudnnAddTensor(handle, one_.get(), of_bias_.get(), bias_.of(pointers), one_.get(), of_y_.get(),
+                                 y_.of(pointers)),
                   name(Direction::fwd));
         else
-            check(cudnnConvolutionBackwardBias(handle, one_.get(), of_y_.get(), pointers[1], zero_.get(),
-                                               of_bias_.get(), pointers[3]),
+            check(cudnnConvolutionBackwardBias(handle, one_.get(), of_y_.get(), y_.of(pointers), zero_.get(),
+                                               of_bias_.get(), bias_.of(pointers)),
                   name(Direction::wgrad));
     }
 
   private:
     bool forward_;
+    Slot bias_, y_;  ///< or their gradients
     Tensor of_bias_, of_y_;
     Factor one_, zero_;
 };
@@ -84,7 +88,7 @@ Attributes attributes(const Conv2d& op) {
         .set_dilation({1, 1});
 }
 
-/// Takes NCHW and KCRS as kbench stores them, and operands as Conv2d numbers them.
+/// Takes NCHW and KCRS as kbench stores them, and operands as Conv2d names them.
 void add_operation(GraphBuilder& builder, const ConvolutionProblem& problem, bool bias_in_graph) {
     using Numbers = GraphBuilder::Numbers;
     const Conv2d& op = problem.op;
@@ -93,39 +97,39 @@ void add_operation(GraphBuilder& builder, const ConvolutionProblem& problem, boo
     const Numbers of_weight{op.out_channels, op.in_channels, op.kernel_h, op.kernel_w};
     const Numbers of_y{op.batch, op.out_channels, op.out_height(), op.out_width()};
     const Numbers of_bias{1, op.out_channels, 1, 1};
-    const auto input = [&](const char* name, std::size_t operand, const Numbers& dimensions) {
-        return builder.input(name, {operand}, dimensions, packed(dimensions));
+    const auto input = [&](const char* name, const Numbers& dimensions) {
+        return builder.input(name, {name}, dimensions, packed(dimensions));
     };
-    const auto output = [&](fe::graph::Tensor_attributes& tensor, std::size_t operand, const Numbers& dimensions) {
-        builder.output(tensor, {operand}, dimensions, packed(dimensions));
+    const auto output = [&](fe::graph::Tensor_attributes& tensor, const char* name, const Numbers& dimensions) {
+        builder.output(tensor, {name}, dimensions, packed(dimensions));
     };
     Graph& graph = *builder.graph;
     switch (problem.direction) {
         case Direction::dgrad: {
-            const auto dy = input("dy", 0, of_y), weight = input("weight", 1, of_weight);
-            output(*graph.conv_dgrad(dy, weight, attributes<fe::graph::Conv_dgrad_attributes>(op)), 2, of_x);
+            const auto dy = input("dy", of_y), weight = input("weight", of_weight);
+            output(*graph.conv_dgrad(dy, weight, attributes<fe::graph::Conv_dgrad_attributes>(op)), "dx", of_x);
             return;
         }
         case Direction::wgrad: {
-            const auto x = input("x", 0, of_x), dy = input("dy", 1, of_y);
-            output(*graph.conv_wgrad(dy, x, attributes<fe::graph::Conv_wgrad_attributes>(op)), 2, of_weight);
+            const auto x = input("x", of_x), dy = input("dy", of_y);
+            output(*graph.conv_wgrad(dy, x, attributes<fe::graph::Conv_wgrad_attributes>(op)), "dw", of_weight);
             return;
         }
         default: {
-            const auto x = input("x", 0, of_x), weight = input("weight", 1, of_weight);
+            const auto x = input("x", of_x), weight = input("weight", of_weight);
             auto y = graph.conv_fprop(x, weight, attributes<fe::graph::Conv_fprop_attributes>(op));
             if (bias_in_graph) {
-                const auto bias = input("bias", 2, of_bias);
+                const auto bias = input("bias", of_bias);
                 y = graph.pointwise(
                     y, bias, fe::graph::Pointwise_attributes().set_name("bias").set_mode(fe::PointwiseMode_t::ADD));
             }
-            output(*y, op.bias ? 3 : 2, of_y);
+            output(*y, "out", of_y);
         }
     }
 }
 
 Proposal propose(const ConvolutionProblem& problem, const Handle& handle, bool bias_in_graph, bool one_order) {
-    Proposal made{problem, GraphBuilder(problem.precision), has_bias(problem) && !bias_in_graph};
+    Proposal made{problem, GraphBuilder(problem.step(), problem.precision), has_bias(problem) && !bias_in_graph};
     add_operation(made.builder, problem, bias_in_graph);
     Graph& graph = *made.builder.graph;
     accept(graph.validate(), "conv2d");

@@ -7,10 +7,12 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "bench/plan/bind.h"
 #include "bench/plan/providers/cuda/cudnn_handle.h"
 #include "kbench/provider.h"
 #include "models/base/format.h"
@@ -40,54 +42,60 @@ inline fe::DataType_t graph_type(Precision precision) {
     }
 }
 
-/// A tensor of a graph: a part of an operand, `offset` elements behind its beginning.
-struct Binding {
-    std::size_t operand;
+/// A tensor of a graph: a part of the operand of that name, `offset` elements behind its beginning.
+struct Part {
+    std::string_view operand;
     std::int64_t offset = 0;
 };
 
-/// A graph and what its tensors are bound to; a tensor's uid is its place among the bindings.
+/// A graph and what its tensors are bound to, which are operands of a step.
 class GraphBuilder {
   public:
-    explicit GraphBuilder(Precision precision)
-        : graph(std::make_shared<Graph>()), element_bytes(size_of(storage_type(precision))) {
+    GraphBuilder(const Step& step, Precision precision)
+        : graph(std::make_shared<Graph>()),
+          element_bytes_(size_of(storage_type(precision))),
+          operands_(operands(step, precision)) {
         const auto wide = precision == Precision::fp64 ? fe::DataType_t::DOUBLE : fe::DataType_t::FLOAT;
         graph->set_io_data_type(graph_type(precision)).set_intermediate_data_type(wide).set_compute_data_type(wide);
     }
     using Numbers = std::vector<std::int64_t>;
-    std::shared_ptr<fe::graph::Tensor_attributes> input(const char* name, Binding binding, const Numbers& dimensions,
+    std::shared_ptr<fe::graph::Tensor_attributes> input(const char* name, const Part& part, const Numbers& dimensions,
                                                         const Numbers& strides) {
-        return graph->tensor(fe::graph::Tensor_attributes()
-                                 .set_name(name)
-                                 .set_dim(dimensions)
-                                 .set_stride(strides)
-                                 .set_uid(bind(binding)));
+        return graph->tensor(
+            fe::graph::Tensor_attributes().set_name(name).set_dim(dimensions).set_stride(strides).set_uid(bind(part)));
     }
-    void output(fe::graph::Tensor_attributes& tensor, Binding binding, const Numbers& dimensions,
+    void output(fe::graph::Tensor_attributes& tensor, const Part& part, const Numbers& dimensions,
                 const Numbers& strides) {
-        tensor.set_output(true).set_dim(dimensions).set_stride(strides).set_uid(bind(binding));
+        tensor.set_output(true).set_dim(dimensions).set_stride(strides).set_uid(bind(part));
     }
 
     /// What the graph's tensors are bound to when it runs.
     std::unordered_map<std::int64_t, void*> memory(std::span<void* const> pointers) const {
         std::unordered_map<std::int64_t, void*> memory;
-        for (std::size_t uid = 0; uid < bindings.size(); ++uid) {
-            const auto& [operand, offset] = bindings[uid];
+        for (std::size_t uid = 0; uid < tensors_.size(); ++uid) {
+            const auto& [slot, offset] = tensors_[uid];
             memory[static_cast<std::int64_t>(uid)] =
-                static_cast<std::byte*>(pointers[operand]) + static_cast<std::size_t>(offset) * element_bytes;
+                static_cast<std::byte*>(slot.of(pointers)) + static_cast<std::size_t>(offset) * element_bytes_;
         }
         return memory;
     }
 
     std::shared_ptr<Graph> graph;
-    std::size_t element_bytes;
-    std::vector<Binding> bindings;
 
   private:
-    std::int64_t bind(Binding binding) {
-        bindings.push_back(binding);
-        return static_cast<std::int64_t>(bindings.size()) - 1;
+    /// Returns its uid.
+    std::int64_t bind(const Part& part) {
+        tensors_.push_back({Slot(operands_, part.operand), part.offset});
+        return static_cast<std::int64_t>(tensors_.size()) - 1;
     }
+
+    struct Bound {
+        Slot slot;
+        std::int64_t offset;
+    };
+    std::size_t element_bytes_;
+    std::vector<Operand> operands_;
+    std::vector<Bound> tensors_;  ///< by uid
 };
 
 }  // namespace kbench::cudnn

@@ -23,11 +23,6 @@ namespace {
     F(cudnnStatus_t, cudnnSetTensor4dDescriptor,                                                                       \
       (cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format, cudnnDataType_t type, int n, int c, int h, int w),  \
       (tensor, format, type, n, c, h, w))                                                                              \
-    F(cudnnStatus_t, cudnnSoftmaxForward,                                                                              \
-      (cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm, cudnnSoftmaxMode_t mode, const void* alpha,            \
-       const cudnnTensorDescriptor_t x_tensor, const void* x, const void* beta,                                        \
-       const cudnnTensorDescriptor_t y_tensor, void* y),                                                               \
-      (handle, algorithm, mode, alpha, x_tensor, x, beta, y_tensor, y))                                                \
     F(cudnnStatus_t, cudnnAddTensor,                                                                                   \
       (cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t a_tensor, const void* a,                 \
        const void* beta, const cudnnTensorDescriptor_t c_tensor, void* c),                                             \
@@ -100,34 +95,6 @@ namespace {
        std::size_t workspace_bytes, void* workspace, std::size_t reserve_bytes, void* reserve),                        \
       (handle, rnn, mode, lengths, of_x, x, of_h, hx, of_y, y, weight_bytes, dweights, workspace_bytes, workspace,     \
        reserve_bytes, reserve))                                                                                        \
-    F(cudnnStatus_t, cudnnCreateCTCLossDescriptor, (cudnnCTCLossDescriptor_t * loss), (loss))                          \
-    F(cudnnStatus_t, cudnnDestroyCTCLossDescriptor, (cudnnCTCLossDescriptor_t loss), (loss))                           \
-    F(cudnnStatus_t, cudnnSetCTCLossDescriptor_v9,                                                                     \
-      (cudnnCTCLossDescriptor_t loss, cudnnDataType_t type, cudnnLossNormalizationMode_t normalization,                \
-       cudnnCTCGradMode_t mode, int labels),                                                                           \
-      (loss, type, normalization, mode, labels))                                                                       \
-    F(cudnnStatus_t, cudnnGetCTCLossWorkspaceSize_v8,                                                                  \
-      (cudnnHandle_t handle, cudnnCTCLossAlgo_t algorithm, cudnnCTCLossDescriptor_t loss,                              \
-       const cudnnTensorDescriptor_t of_logits, const cudnnTensorDescriptor_t of_gradients, std::size_t* bytes),       \
-      (handle, algorithm, loss, of_logits, of_gradients, bytes))                                                       \
-    F(cudnnStatus_t, cudnnCTCLoss_v8,                                                                                  \
-      (cudnnHandle_t handle, cudnnCTCLossAlgo_t algorithm, cudnnCTCLossDescriptor_t loss,                              \
-       const cudnnTensorDescriptor_t of_logits, const void* logits, const int* labels, const int* label_lengths,       \
-       const int* lengths, void* costs, const cudnnTensorDescriptor_t of_gradients, void* gradients,                   \
-       std::size_t workspace_bytes, void* workspace),                                                                  \
-      (handle, algorithm, loss, of_logits, logits, labels, label_lengths, lengths, costs, of_gradients, gradients,     \
-       workspace_bytes, workspace))                                                                                    \
-    F(cudnnStatus_t, cudnnCreateOpTensorDescriptor, (cudnnOpTensorDescriptor_t * operation), (operation))              \
-    F(cudnnStatus_t, cudnnDestroyOpTensorDescriptor, (cudnnOpTensorDescriptor_t operation), (operation))               \
-    F(cudnnStatus_t, cudnnSetOpTensorDescriptor,                                                                       \
-      (cudnnOpTensorDescriptor_t operation, cudnnOpTensorOp_t what, cudnnDataType_t type, cudnnNanPropagation_t nans), \
-      (operation, what, type, nans))                                                                                   \
-    F(cudnnStatus_t, cudnnOpTensor,                                                                                    \
-      (cudnnHandle_t handle, const cudnnOpTensorDescriptor_t operation, const void* alpha_a,                           \
-       const cudnnTensorDescriptor_t a_tensor, const void* a, const void* alpha_b,                                     \
-       const cudnnTensorDescriptor_t b_tensor, const void* b, const void* beta,                                        \
-       const cudnnTensorDescriptor_t c_tensor, void* c),                                                               \
-      (handle, operation, alpha_a, a_tensor, a, alpha_b, b_tensor, b, beta, c_tensor, c))                              \
     F(cudnnStatus_t, cudnnBackendCreateDescriptor,                                                                     \
       (cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t * descriptor), (type, descriptor))                  \
     F(cudnnStatus_t, cudnnBackendDestroyDescriptor, (cudnnBackendDescriptor_t descriptor), (descriptor))               \

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kbench/precision.h"
+#include "kbench/step.h"
 #include "models/ops/conv2d.h"
 
 namespace kbench::cudnn {
@@ -14,6 +15,7 @@ struct ConvolutionProblem {
     Direction direction = Direction::fwd;
     Precision precision = Precision::fp32;
 
+    Step step() const { return Step::of(op, direction); }
     /// "conv2d n8c32h81w500k32r21s11b", "conv2d dgrad n8c32h81w500k32r21s11", as which every dgrad of the shape is
     /// known: with a bias or without. Plans are remembered by it.
     std::string text() const;

@@ -1,5 +1,5 @@
-// Provider `cudnn`: attention, layer norm, softmax, convolution and its gradients, and CTC of NVIDIA's cuDNN, to
-// compare with, only on request. All but softmax and CTC, which are plain calls, are graphs of cuDNN's.
+// Provider `cudnn`: attention, convolution and their gradients as graphs of NVIDIA's cuDNN, to compare with, only on
+// request.
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -10,7 +10,6 @@
 
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/cuda/cudnn_convolution.h"
-#include "bench/plan/providers/cuda/cudnn_ctc.h"
 #include "bench/plan/providers/cuda/cudnn_graph.h"
 #include "bench/plan/providers/cuda/cudnn_library.h"
 #include "kernels/check.h"
@@ -71,12 +70,12 @@ struct AttentionLayout {
           width(s.width()) {}
 };
 
-std::unique_ptr<Computation> attention(const Attention& op, Precision precision, Handle handle) {
+std::unique_ptr<Computation> attention(const Attention& op, const Step& step, Precision precision, Handle handle) {
     const auto [dimensions, in_qkv, in_out, lse_dimensions, in_lse, width] = AttentionLayout(op.shape);
-    GraphBuilder builder(precision);
-    const auto q = builder.input("q", {0, 0}, dimensions, in_qkv);
-    const auto k = builder.input("k", {0, width}, dimensions, in_qkv);
-    const auto v = builder.input("v", {0, 2 * width}, dimensions, in_qkv);
+    GraphBuilder builder(step, precision);
+    const auto q = builder.input("q", {"qkv", 0}, dimensions, in_qkv);
+    const auto k = builder.input("k", {"qkv", width}, dimensions, in_qkv);
+    const auto v = builder.input("v", {"qkv", 2 * width}, dimensions, in_qkv);
     const auto options = fe::graph::SDPA_attributes()
                              .set_name("attention")
                              .set_generate_stats(op.saves_lse)
@@ -85,24 +84,25 @@ std::unique_ptr<Computation> attention(const Attention& op, Precision precision,
     const auto outputs = builder.graph->sdpa(q, k, v, options);
     if (op.saves_lse) {
         outputs[1]->set_data_type(fe::DataType_t::FLOAT);
-        builder.output(*outputs[1], {1}, lse_dimensions, in_lse);
+        builder.output(*outputs[1], {"lse"}, lse_dimensions, in_lse);
     }
-    builder.output(*outputs[0], {op.saves_lse ? 2u : 1u}, dimensions, in_out);
+    builder.output(*outputs[0], {"out"}, dimensions, in_out);
     return std::make_unique<GraphComputation>(std::move(handle), std::move(builder), "attention");
 }
 
 /// Not deterministic unless asked for: that is another algorithm of cuDNN, and people use this one
 /// by default.
 template <bool deterministic>
-std::unique_ptr<Computation> attention_gradient(const Attention& op, Precision precision, Handle handle) {
+std::unique_ptr<Computation> attention_gradient(const Attention& op, const Step& step, Precision precision,
+                                                Handle handle) {
     const auto [dimensions, in_qkv, in_out, lse_dimensions, in_lse, width] = AttentionLayout(op.shape);
-    GraphBuilder builder(precision);
-    const auto q = builder.input("q", {0, 0}, dimensions, in_qkv);
-    const auto k = builder.input("k", {0, width}, dimensions, in_qkv);
-    const auto v = builder.input("v", {0, 2 * width}, dimensions, in_qkv);
-    const auto out = builder.input("out", {1}, dimensions, in_out);
-    const auto dout = builder.input("dout", {2}, dimensions, in_out);
-    const auto lse = builder.input("lse", {3}, lse_dimensions, in_lse);
+    GraphBuilder builder(step, precision);
+    const auto q = builder.input("q", {"qkv", 0}, dimensions, in_qkv);
+    const auto k = builder.input("k", {"qkv", width}, dimensions, in_qkv);
+    const auto v = builder.input("v", {"qkv", 2 * width}, dimensions, in_qkv);
+    const auto out = builder.input("out", {"out"}, dimensions, in_out);
+    const auto dout = builder.input("dout", {"dout"}, dimensions, in_out);
+    const auto lse = builder.input("lse", {"lse"}, lse_dimensions, in_lse);
     lse->set_data_type(fe::DataType_t::FLOAT);
     const auto options = fe::graph::SDPA_backward_attributes()
                              .set_name("attention backward")
@@ -111,40 +111,8 @@ std::unique_ptr<Computation> attention_gradient(const Attention& op, Precision p
                              .set_attn_scale(static_cast<float>(op.scale));
     const auto outputs = builder.graph->sdpa_backward(q, k, v, out, dout, lse, options);
     for (std::size_t part = 0; part < outputs.size(); ++part)
-        builder.output(*outputs[part], {4, static_cast<std::int64_t>(part) * width}, dimensions, in_qkv);
+        builder.output(*outputs[part], {"dqkv", static_cast<std::int64_t>(part) * width}, dimensions, in_qkv);
     return std::make_unique<GraphComputation>(std::move(handle), std::move(builder), "attention backward");
-}
-
-std::unique_ptr<Computation> layer_norm(const LayerNorm& op, Precision precision, Handle handle) {
-    GraphBuilder builder(precision);
-    const GraphBuilder::Numbers dimensions{op.rows, op.width, 1, 1}, strides{op.width, 1, op.width, op.width};
-    const GraphBuilder::Numbers of_vector{1, op.width, 1, 1};
-    const auto x = builder.input("x", {0}, dimensions, strides);
-    const auto weight = builder.input("weight", {1}, of_vector, strides);
-    const auto bias = builder.input("bias", {2}, of_vector, strides);
-    auto epsilon = builder.graph->tensor(static_cast<float>(op.epsilon));
-    const auto options =
-        fe::graph::Layernorm_attributes().set_forward_phase(fe::NormFwdPhase_t::INFERENCE).set_epsilon(epsilon);
-    const auto outputs = builder.graph->layernorm(x, weight, bias, options);
-    builder.output(*outputs[0], {3}, dimensions, strides);
-    return std::make_unique<GraphComputation>(std::move(handle), std::move(builder), "layer norm");
-}
-
-/// Each row an image of `width` channels.
-std::unique_ptr<Computation> softmax(const Softmax& op, Precision precision, Handle handle) {
-    const auto run = [handle, rows = make_tensor(precision, op.rows, op.width, 1, 1), precision](OperandCursor in,
-                                                                                                 void*, void* stream) {
-        const void* scores = in.next();
-        void* probabilities = in.next();
-        const Factor one(precision, 1), zero(precision, 0);
-        check(cudnnSetStream(handle.get(), static_cast<cudaStream_t>(stream)), "cudnnSetStream");
-        check(cudnnSoftmaxForward(handle.get(), CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, one.get(),
-                                  rows.get(), scores, zero.get(), rows.get(), probabilities),
-              "cudnnSoftmaxForward");
-    };
-    // In 16 bits it comes out further off than one rounding allows, and always within two.
-    const int roundings = size_of(storage_type(precision)) == 2 ? 2 : 1;
-    return make_computation("cudnnSoftmaxForward", run, roundings);
 }
 
 std::string no_such_attention(const Attention& op, const Step&, Precision) {
@@ -152,14 +120,6 @@ std::string no_such_attention(const Attention& op, const Step&, Precision) {
     // "d must be a multiple of 8, at most 256 on Hopper": cuDNN's documentation of scaled dot product attention.
     if (head_size % 8 != 0 || head_size > 256)
         return fmt::format("head size {}: its attention takes multiples of 8 up to 256", head_size);
-    return "";
-}
-
-std::string no_such_softmax(const Softmax& op, const Step&, Precision precision) {
-    if (scores_type(op.upcast, precision) != storage_type(precision))
-        return "its softmax stores the type that it reads, and the scores are fp32";
-    if (op.rows * op.width > std::numeric_limits<int>::max())
-        return fmt::format("{} scores: its softmax takes less than 2^31", op.rows * op.width);
     return "";
 }
 
@@ -224,22 +184,22 @@ class Convolutions {
     std::optional<cuda::ChoiceFile<ConvolutionPlan>> chosen_;  ///< none where no time may choose
 };
 
-/// A row for `make(op, precision, handle)`; the handle is made with the first computation.
+/// A row for `make(op, step, precision, handle)`; the handle is made with the first computation.
 template <OpStruct T>
-Computes<T> row(std::vector<Precision> precisions, std::string (*why_not)(const T&, const Step&, Precision),
-                std::function<std::unique_ptr<Computation>(const T&, Precision, Handle)> make,
-                std::shared_ptr<Handle> handle, Direction direction = Direction::fwd) {
+Computes<T> library_row(std::vector<Precision> precisions, std::string (*why_not)(const T&, const Step&, Precision),
+                        std::function<std::unique_ptr<Computation>(const T&, const Step&, Precision, Handle)> make,
+                        std::shared_ptr<Handle> handle, Direction direction = Direction::fwd) {
     return {.directions = {direction},
             .precisions = std::move(precisions),
             .why_not =
                 [why_not](const T& op, const Step& step, Precision precision) {
-                    std::string reason = why_not != nullptr ? why_not(op, step, precision) : std::string();
+                    std::string reason = why_not(op, step, precision);
                     return reason.empty() ? cudnn_unavailable() : reason;
                 },
             .make =
-                [make, handle](const T& op, const Step&, Precision precision) {
+                [make, handle](const T& op, const Step& step, Precision precision) {
                     if (*handle == nullptr) *handle = make_handle();
-                    return make(op, precision, *handle);
+                    return make(op, step, precision, *handle);
                 }};
 }
 
@@ -250,34 +210,23 @@ std::unique_ptr<Provider> make_cudnn(const ProviderContext& context) {
     const auto convolutions = std::make_shared<Convolutions>(context);
     using enum Precision;
     const auto convolution = [&](Direction direction) {
-        return row<Conv2d>(
+        return library_row<Conv2d>(
             {fp16, bf16, tf32, fp32}, no_such_convolution,
-            [=](const Conv2d& op, Precision precision, const Handle& made) {
+            [=](const Conv2d& op, const Step&, Precision precision, const Handle& made) {
                 return convolutions->make({op, direction, precision}, made);
             },
             handle, direction);
     };
-    const auto ctc = [&](Direction direction) {
-        return row<Ctc>(
-            {tf32, fp32}, no_such_ctc,
-            [direction, one_order = context.deterministic](const Ctc& op, Precision, const Handle& made) {
-                return make_ctc(op, direction, made, one_order);
-            },
-            handle, direction);
-    };
-    return std::make_unique<Provider>(
-        Provider{.name = "cudnn",
-                 .ops = {row<Attention>({fp16, bf16}, no_such_attention, attention, handle),
-                         row<Attention>({fp16, bf16}, no_such_attention,
-                                        context.deterministic ? attention_gradient<true> : attention_gradient<false>,
-                                        handle, Direction::bwd),
-                         row<LayerNorm>({fp16, bf16, tf32, fp32}, nullptr, layer_norm, handle),
-                         row<Softmax>({fp16, bf16, tf32, fp32, fp64}, no_such_softmax, softmax, handle),
-                         convolution(Direction::fwd), convolution(Direction::dgrad), convolution(Direction::wgrad),
-                         ctc(Direction::fwd), ctc(Direction::bwd)},
-                 .on_request_only = true,
-                 .workspace_limit = convolution_workspace_bytes,
-                 .warnings = [convolutions] { return convolutions->warnings(); }});
+    return std::make_unique<Provider>(Provider{
+        .name = "cudnn",
+        .ops = {library_row<Attention>({fp16, bf16}, no_such_attention, attention, handle),
+                library_row<Attention>({fp16, bf16}, no_such_attention,
+                                       context.deterministic ? attention_gradient<true> : attention_gradient<false>,
+                                       handle, Direction::bwd),
+                convolution(Direction::fwd), convolution(Direction::dgrad), convolution(Direction::wgrad)},
+        .on_request_only = true,
+        .workspace_limit = convolution_workspace_bytes,
+        .warnings = [convolutions] { return convolutions->warnings(); }});
 }
 
 }  // namespace kbench
