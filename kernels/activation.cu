@@ -137,14 +137,14 @@ struct Backward {
 
 }  // namespace
 
-void bias_activation_forward(DataType type, Activation function, const void* x, const void* bias, void* out,
-                             std::int64_t rows, std::int64_t width, cudaStream_t stream) {
+void bias_activation_forward(DataType type, Activation function, std::int64_t rows, std::int64_t width, In<"x"> x,
+                             In<"bias?"> bias, Out<"out"> out, cudaStream_t stream) {
     with_activation(function,
                     [&]<Activation f>() { launch_bias<Activated<f>>(type, x, bias, out, rows, width, stream); });
 }
 
-void activation_backward(DataType type, Activation function, const void* x, const void* dy, void* dx,
-                         std::int64_t count, cudaStream_t stream) {
+void activation_backward(DataType type, Activation function, std::int64_t count, In<"x"> x, In<"dy"> dy, Out<"dx"> dx,
+                         cudaStream_t stream) {
     with_activation(function,
                     [&]<Activation f>() { launch_pairs<Backward<f>::template Of>(type, x, dy, dx, count, stream); });
 }

@@ -7,15 +7,16 @@
 #include <cstdint>
 
 #include "kbench/activation.h"
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 
 namespace kbench::cuda {
 
 /// out = f(x + bias); bias may be null, and out may be x. x, out [rows, width], bias [width].
-void bias_activation_forward(DataType type, Activation function, const void* x, const void* bias, void* out,
-                             std::int64_t rows, std::int64_t width, cudaStream_t stream);
+void bias_activation_forward(DataType type, Activation function, std::int64_t rows, std::int64_t width, In<"x"> x,
+                             In<"bias?"> bias, Out<"out"> out, cudaStream_t stream);
 /// dx = dy times the derivative of f at x, for `count` elements; dx may be dy or x.
-void activation_backward(DataType type, Activation function, const void* x, const void* dy, void* dx,
-                         std::int64_t count, cudaStream_t stream);
+void activation_backward(DataType type, Activation function, std::int64_t count, In<"x"> x, In<"dy"> dy, Out<"dx"> dx,
+                         cudaStream_t stream);
 
 }  // namespace kbench::cuda

@@ -75,27 +75,25 @@ __global__ void __launch_bounds__(threads_per_block, blocks_of_sm + 1)  // + 1: 
 
 }  // namespace
 
-std::size_t bias_backward_workspace_bytes(DataType type, std::int64_t rows, std::int64_t width) {
+std::size_t bias_backward_workspace_bytes(DataType type, const BiasAdd& op) {
     const std::size_t arithmetic = type == DataType::fp64 ? sizeof(double) : sizeof(float);
-    return arithmetic * static_cast<std::size_t>(parts_of(type, rows, width).count * width);
+    return arithmetic * static_cast<std::size_t>(parts_of(type, op.rows, op.width).count * op.width);
 }
 
-void bias_backward(DataType type, const void* dy, void* db, void* workspace, std::int64_t rows, std::int64_t width,
-                   cudaStream_t stream, bool accumulates) {
-    const Parts parts = parts_of(type, rows, width);
+void bias_backward(DataType type, const BiasAdd& op, In<"dy"> dy, Out<"db"> db, void* workspace, cudaStream_t stream) {
+    const Parts parts = parts_of(type, op.rows, op.width);
     dispatch(type, [&]<typename T>() {
         auto* partial = static_cast<Arithmetic<T>*>(workspace);
-        dispatch_vector<vector_width<T>>(width, {dy}, [&]<int N>() {
-            const std::int64_t vectors = divide_up(width, N);
+        dispatch_vector<vector_width<T>>(op.width, {dy}, [&]<int N>() {
+            const std::int64_t vectors = divide_up(op.width, N);
             unsigned columns = 1;
             while (columns < 32 && columns < vectors) columns *= 2;
             const dim3 block(columns, threads_per_block / columns);
             const dim3 grid(static_cast<unsigned>(divide_up(vectors, columns)), static_cast<unsigned>(parts.count));
-            column_sums_kernel<T, N>
-                <<<grid, block, 0, stream>>>(static_cast<const T*>(dy), partial, rows, width, parts.rows_each);
+            column_sums_kernel<T, N><<<grid, block, 0, stream>>>(dy, partial, op.rows, op.width, parts.rows_each);
         });
         KBENCH_CUDA_LAUNCHED("column_sums_kernel");
-        add_parts<T>(partial, parts.count, width, db, width, nullptr, accumulates, stream);
+        add_parts<T>(partial, parts.count, op.width, db, op.width, nullptr, op.accumulates, stream);
     });
 }
 

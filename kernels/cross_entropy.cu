@@ -351,28 +351,28 @@ std::int64_t blocks_for(Kernel* kernel, std::int64_t rows, unsigned threads, std
 
 }  // namespace
 
-void cross_entropy_forward(DataType type, const CrossEntropy& op, std::int64_t stride, const void* logits,
-                           const std::int32_t* tokens, void* losses, cudaStream_t stream) {
+void cross_entropy_forward(DataType type, const CrossEntropy& op, Stride<"logits"> stride, In<"logits"> logits,
+                           In<"tokens", std::int32_t> tokens, Out<"losses"> losses, cudaStream_t stream) {
     const SharedMemory limit;
     dispatch(type, [&]<typename T>() {
         cross_entropy_kernel<T, false, false>
             <<<static_cast<unsigned>(op.targets()), threads_for<T>(op.vocab, limit), 0, stream>>>(
-                static_cast<const T*>(logits), tokens, nullptr, static_cast<Arithmetic<T>*>(losses),
-                static_cast<int>(op.rows), static_cast<int>(op.seq), op.vocab, stride, op.targets());
+                logits, tokens, nullptr, losses, static_cast<int>(op.rows), static_cast<int>(op.seq), op.vocab, stride,
+                op.targets());
     });
     KBENCH_CUDA_LAUNCHED("cross_entropy_kernel");
 }
 
-void cross_entropy_gradient(DataType type, const CrossEntropy& op, std::int64_t stride, void* logits,
-                            const std::int32_t* tokens, const void* loss_scale, void* losses, cudaStream_t stream) {
+void cross_entropy_gradient(DataType type, const CrossEntropy& op, Stride<"logits"> stride, Out<"logits"> logits,
+                            In<"tokens", std::int32_t> tokens, In<"loss_scale"> loss_scale, Out<"losses"> losses,
+                            cudaStream_t stream) {
     const SharedMemory limit;
     dispatch(type, [&]<typename T>() {
         const std::int64_t bytes = divide_up(op.vocab, vector_width<T>) * 16;
         const unsigned threads = threads_for<T>(op.vocab, limit);
         const auto launch = [&](auto* kernel, std::int64_t blocks, std::size_t smem) {
             kernel<<<static_cast<unsigned>(blocks), threads, smem, stream>>>(
-                static_cast<T*>(logits), tokens, static_cast<const Arithmetic<T>*>(loss_scale),
-                static_cast<Arithmetic<T>*>(losses), static_cast<int>(op.rows), static_cast<int>(op.seq), op.vocab,
+                logits, tokens, loss_scale, losses, static_cast<int>(op.rows), static_cast<int>(op.seq), op.vocab,
                 stride, op.targets());
         };
         if (bytes > limit.of_block) return launch(&cross_entropy_kernel<T, true, false>, op.targets(), 0);

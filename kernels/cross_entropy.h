@@ -6,17 +6,19 @@
 
 #include <cstdint>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/cross_entropy.h"
 
 namespace kbench::cuda {
 
 /// Writes losses[r] of rows of logits that lie `stride` >= vocab elements apart; 0 for each sequence's last row.
-void cross_entropy_forward(DataType type, const CrossEntropy& op, std::int64_t stride, const void* logits,
-                           const std::int32_t* tokens, void* losses, cudaStream_t stream);
+void cross_entropy_forward(DataType type, const CrossEntropy& op, Stride<"logits"> stride, In<"logits"> logits,
+                           In<"tokens", std::int32_t> tokens, Out<"losses"> losses, cudaStream_t stream);
 /// Also overwrites the logits with their gradient; columns from vocab to stride become 0. Logits are read only
 /// once where a row fits into shared memory: 50257 of up to 32 bits on H100 and H200.
-void cross_entropy_gradient(DataType type, const CrossEntropy& op, std::int64_t stride, void* logits,
-                            const std::int32_t* tokens, const void* loss_scale, void* losses, cudaStream_t stream);
+void cross_entropy_gradient(DataType type, const CrossEntropy& op, Stride<"logits"> stride, Out<"logits"> logits,
+                            In<"tokens", std::int32_t> tokens, In<"loss_scale"> loss_scale, Out<"losses"> losses,
+                            cudaStream_t stream);
 
 }  // namespace kbench::cuda

@@ -367,29 +367,6 @@ __global__ void __launch_bounds__(warp* rows_per_block)
     for (std::int64_t column = of.labels + lane; column < of.stride; column += warp) row[column] = static_cast<T>(0.0f);
 }
 
-/// One block per sequence. Each adds up the lengths of those before it: they are few.
-__global__ void ctc_pack_kernel(Ctc op, const std::int32_t* __restrict__ lengths,
-                                const std::int32_t* __restrict__ targets,
-                                const std::int32_t* __restrict__ target_lengths, std::int32_t* packed,
-                                std::int32_t* steps) {
-    __shared__ int first;
-    const auto length_of = [&](unsigned n) {
-        return static_cast<int>(max(std::int64_t{0}, min(std::int64_t{target_lengths[n]}, op.target)));
-    };
-    if (threadIdx.x == 0) {
-        first = 0;
-        steps[blockIdx.x] = static_cast<std::int32_t>(steps_of(lengths[blockIdx.x], op.frames_per_step, op.steps));
-    }
-    __syncthreads();
-    int before = 0;
-    for (unsigned n = threadIdx.x; n < blockIdx.x; n += blockDim.x) before += length_of(n);
-    atomicAdd(&first, before);
-    __syncthreads();
-    const int count = length_of(blockIdx.x);
-    for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x))
-        packed[first + i] = targets[blockIdx.x * op.target + i];
-}
-
 bool in_registers(const Ctc& op) { return op.target < most_threads; }
 
 /// Sizes and offsets of the parts of a workspace.
@@ -471,16 +448,18 @@ Problem<T> run_chains(const Ctc& op, bool gradient, std::int64_t stride, const v
 std::size_t ctc_forward_workspace_bytes(DataType type, const Ctc& op) { return workspace_bytes(type, op, false); }
 std::size_t ctc_gradient_workspace_bytes(DataType type, const Ctc& op) { return workspace_bytes(type, op, true); }
 
-void ctc_forward(DataType type, const Ctc& op, std::int64_t stride, const void* logits, const std::int32_t* lengths,
-                 const std::int32_t* targets, const std::int32_t* target_lengths, void* losses, void* workspace,
+void ctc_forward(DataType type, const Ctc& op, Stride<"logits"> stride, In<"logits"> logits,
+                 In<"lengths", std::int32_t> lengths, In<"targets", std::int32_t> targets,
+                 In<"target_lengths", std::int32_t> target_lengths, Out<"losses"> losses, void* workspace,
                  cudaStream_t stream) {
     dispatch(type, [&]<typename T>() {
         run_chains<T>(op, false, stride, logits, lengths, targets, target_lengths, losses, workspace, stream);
     });
 }
 
-void ctc_gradient(DataType type, const Ctc& op, std::int64_t stride, void* logits, const std::int32_t* lengths,
-                  const std::int32_t* targets, const std::int32_t* target_lengths, const void* loss_scale, void* losses,
+void ctc_gradient(DataType type, const Ctc& op, Stride<"logits"> stride, Out<"logits"> logits,
+                  In<"lengths", std::int32_t> lengths, In<"targets", std::int32_t> targets,
+                  In<"target_lengths", std::int32_t> target_lengths, In<"loss_scale"> loss_scale, Out<"losses"> losses,
                   void* workspace, cudaStream_t stream) {
     dispatch(type, [&]<typename T>() {
         using A = Arithmetic<T>;
@@ -496,14 +475,6 @@ void ctc_gradient(DataType type, const Ctc& op, std::int64_t stride, void* logit
                 <<<row_blocks(op), block, 0, stream>>>(of, static_cast<T*>(logits), static_cast<const A*>(loss_scale));
         KBENCH_CUDA_LAUNCHED("ctc_gradient_kernel");
     });
-}
-
-void ctc_pack(const Ctc& op, const std::int32_t* lengths, const std::int32_t* targets,
-              const std::int32_t* target_lengths, std::int32_t* packed, std::int32_t* steps, cudaStream_t stream) {
-    constexpr unsigned threads = 128;
-    ctc_pack_kernel<<<static_cast<unsigned>(op.batch), threads, 0, stream>>>(op, lengths, targets, target_lengths,
-                                                                             packed, steps);
-    KBENCH_CUDA_LAUNCHED("ctc_pack_kernel");
 }
 
 }  // namespace kbench::cuda

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/ctc.h"
 
@@ -17,17 +18,14 @@ namespace kbench::cuda {
 std::size_t ctc_forward_workspace_bytes(DataType type, const Ctc& op);
 std::size_t ctc_gradient_workspace_bytes(DataType type, const Ctc& op);
 /// Rows of logits lie `stride` >= labels elements apart.
-void ctc_forward(DataType type, const Ctc& op, std::int64_t stride, const void* logits, const std::int32_t* lengths,
-                 const std::int32_t* targets, const std::int32_t* target_lengths, void* losses, void* workspace,
+void ctc_forward(DataType type, const Ctc& op, Stride<"logits"> stride, In<"logits"> logits,
+                 In<"lengths", std::int32_t> lengths, In<"targets", std::int32_t> targets,
+                 In<"target_lengths", std::int32_t> target_lengths, Out<"losses"> losses, void* workspace,
                  cudaStream_t stream);
 /// Also overwrites the logits with their gradient; columns from labels to stride become 0.
-void ctc_gradient(DataType type, const Ctc& op, std::int64_t stride, void* logits, const std::int32_t* lengths,
-                  const std::int32_t* targets, const std::int32_t* target_lengths, const void* loss_scale, void* losses,
+void ctc_gradient(DataType type, const Ctc& op, Stride<"logits"> stride, Out<"logits"> logits,
+                  In<"lengths", std::int32_t> lengths, In<"targets", std::int32_t> targets,
+                  In<"target_lengths", std::int32_t> target_lengths, In<"loss_scale"> loss_scale, Out<"losses"> losses,
                   void* workspace, cudaStream_t stream);
-
-/// For libraries that want the targets of all sequences one after another and lengths in steps. `packed` has room for
-/// batch * target targets, `steps` for batch.
-void ctc_pack(const Ctc& op, const std::int32_t* lengths, const std::int32_t* targets,
-              const std::int32_t* target_lengths, std::int32_t* packed, std::int32_t* steps, cudaStream_t stream);
 
 }  // namespace kbench::cuda

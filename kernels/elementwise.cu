@@ -19,14 +19,14 @@ struct Sum {
 
 }  // namespace
 
-void bias_add_forward(DataType type, const void* x, const void* bias, void* out, std::int64_t rows, std::int64_t width,
+void bias_add_forward(DataType type, const BiasAdd& op, In<"x"> x, In<"bias"> bias, Out<"out"> out,
                       cudaStream_t stream) {
-    launch_bias<Same>(type, x, bias, out, rows, width, stream);
+    launch_bias<Same>(type, x, bias, out, op.rows, op.width, stream);
 }
 
-void residual_add_forward(DataType type, const void* x, const void* residual, void* out, std::int64_t count,
+void residual_add_forward(DataType type, const ResidualAdd& op, In<"x"> x, In<"residual"> residual, Out<"out"> out,
                           cudaStream_t stream) {
-    launch_pairs<Sum>(type, x, residual, out, count, stream);
+    launch_pairs<Sum>(type, x, residual, out, op.rows * op.width, stream);
 }
 
 }  // namespace kbench::cuda

@@ -5,17 +5,18 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
-
+#include "kbench/operand.h"
 #include "kbench/precision.h"
+#include "models/ops/bias.h"
+#include "models/ops/residual.h"
 
 namespace kbench::cuda {
 
 /// out = x + bias; out may be x. x, out [rows, width], bias [width].
-void bias_add_forward(DataType type, const void* x, const void* bias, void* out, std::int64_t rows, std::int64_t width,
+void bias_add_forward(DataType type, const BiasAdd& op, In<"x"> x, In<"bias"> bias, Out<"out"> out,
                       cudaStream_t stream);
-/// out = x + residual for `count` elements; out may be x.
-void residual_add_forward(DataType type, const void* x, const void* residual, void* out, std::int64_t count,
+/// out = x + residual, all [rows, width]; out may be x or residual.
+void residual_add_forward(DataType type, const ResidualAdd& op, In<"x"> x, In<"residual"> residual, Out<"out"> out,
                           cudaStream_t stream);
 
 }  // namespace kbench::cuda

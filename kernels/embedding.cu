@@ -210,14 +210,14 @@ __global__ void position_gradient_kernel(const T* __restrict__ dout, T* __restri
 
 }  // namespace
 
-std::size_t embedding_gradient_workspace(const Embedding& op) {
+std::size_t embedding_gradient_workspace(DataType, const Embedding& op) {
     return static_cast<std::size_t>(op.vocab) * sizeof(int);
 }
 
-void embedding_gradient(DataType type, const Embedding& op, const std::int32_t* tokens, const void* dout, void* dwte,
-                        void* dwpe, void* workspace, cudaStream_t stream) {
+void embedding_gradient(DataType type, const Embedding& op, In<"tokens", std::int32_t> tokens, In<"dout"> dout,
+                        Out<"dwte"> dwte, Out<"dwpe"> dwpe, void* workspace, cudaStream_t stream) {
     auto* const counts = static_cast<int*>(workspace);
-    KBENCH_CUDA(cudaMemsetAsync(counts, 0, embedding_gradient_workspace(op), stream));
+    KBENCH_CUDA(cudaMemsetAsync(counts, 0, embedding_gradient_workspace(type, op), stream));
     count_tokens_kernel<<<static_cast<unsigned>(divide_up(op.rows, 256)), 256, 0, stream>>>(tokens, op.rows, counts);
     KBENCH_CUDA_LAUNCHED("count_tokens_kernel");
     dispatch(type, [&]<typename T>() {
@@ -225,27 +225,25 @@ void embedding_gradient(DataType type, const Embedding& op, const std::int32_t* 
             const std::int64_t vectors = op.width / N,
                                clearing = op.accumulates ? 0 : divide_up(op.vocab, tokens_cleared);
             token_gradient_kernel<T, N><<<static_cast<unsigned>(op.rows + clearing), gradient_threads, 0, stream>>>(
-                tokens, counts, static_cast<const T*>(dout), static_cast<T*>(dwte), op.rows, op.vocab,
-                static_cast<int>(vectors), op.accumulates);
+                tokens, counts, dout, dwte, op.rows, op.vocab, static_cast<int>(vectors), op.accumulates);
             KBENCH_CUDA_LAUNCHED("token_gradient_kernel");
             const auto threads = std::min<std::int64_t>(256, divide_up(vectors, 32) * 32);
             const std::int64_t blocks = op.accumulates_positions ? std::min(op.seq, op.positions) : op.positions;
             position_gradient_kernel<T, N>
                 <<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0, stream>>>(
-                    static_cast<const T*>(dout), static_cast<T*>(dwpe), op.rows, op.seq, op.width,
-                    op.accumulates_positions);
+                    dout, dwpe, op.rows, op.seq, op.width, op.accumulates_positions);
         });
     });
     KBENCH_CUDA_LAUNCHED("position_gradient_kernel");
 }
 
-void embedding_forward(DataType type, const std::int32_t* tokens, const void* wte, const void* wpe, void* out,
-                       std::int64_t rows, std::int64_t seq, std::int64_t width, cudaStream_t stream) {
+void embedding_forward(DataType type, const Embedding& op, In<"tokens", std::int32_t> tokens, In<"wte"> wte,
+                       In<"wpe"> wpe, Out<"out"> out, cudaStream_t stream) {
     dispatch(type, [&]<typename T>() {
-        dispatch_vector<vector_width<T>>(width, {wte, wpe, out}, [&]<int N>() {
-            const auto threads = std::min<std::int64_t>(256, divide_up(divide_up(width, N), 32) * 32);
-            embedding_kernel<T, N><<<static_cast<unsigned>(rows), static_cast<unsigned>(threads), 0, stream>>>(
-                tokens, static_cast<const T*>(wte), static_cast<const T*>(wpe), static_cast<T*>(out), seq, width);
+        dispatch_vector<vector_width<T>>(op.width, {wte, wpe, out}, [&]<int N>() {
+            const auto threads = std::min<std::int64_t>(256, divide_up(divide_up(op.width, N), 32) * 32);
+            embedding_kernel<T, N><<<static_cast<unsigned>(op.rows), static_cast<unsigned>(threads), 0, stream>>>(
+                tokens, wte, wpe, out, op.seq, op.width);
         });
     });
     KBENCH_CUDA_LAUNCHED("embedding_kernel");

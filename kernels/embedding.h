@@ -7,20 +7,21 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/embedding.h"
 
 namespace kbench::cuda {
 
 /// out[r, :] = wte[tokens[r], :] + wpe[r % seq, :]; out [rows, width].
-void embedding_forward(DataType type, const std::int32_t* tokens, const void* wte, const void* wpe, void* out,
-                       std::int64_t rows, std::int64_t seq, std::int64_t width, cudaStream_t stream);
+void embedding_forward(DataType type, const Embedding& op, In<"tokens", std::int32_t> tokens, In<"wte"> wte,
+                       In<"wpe"> wpe, Out<"out"> out, cudaStream_t stream);
 
 /// dwte [vocab, width] and dwpe [positions, width] from dout [rows, width]. Where `op` accumulates, sums are added to
 /// them, and only rows of tokens or positions that occur are touched. Same bits in every run. `workspace` has
 /// embedding_gradient_workspace bytes.
-std::size_t embedding_gradient_workspace(const Embedding& op);
-void embedding_gradient(DataType type, const Embedding& op, const std::int32_t* tokens, const void* dout, void* dwte,
-                        void* dwpe, void* workspace, cudaStream_t stream);
+std::size_t embedding_gradient_workspace(DataType type, const Embedding& op);
+void embedding_gradient(DataType type, const Embedding& op, In<"tokens", std::int32_t> tokens, In<"dout"> dout,
+                        Out<"dwte"> dwte, Out<"dwpe"> dwpe, void* workspace, cudaStream_t stream);
 
 }  // namespace kbench::cuda

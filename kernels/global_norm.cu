@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(last_threads) root_kernel(const double* __rest
 
 }  // namespace
 
-std::size_t global_norm_workspace(const GlobalNorm& op) {
+std::size_t global_norm_workspace(DataType, const GlobalNorm& op) {
     const std::int64_t launches = divide_up(static_cast<std::int64_t>(op.sizes.size()), Gradients::capacity);
     return static_cast<std::size_t>(launches) * most_blocks * sizeof(double);
 }

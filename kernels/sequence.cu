@@ -431,8 +431,9 @@ void launch_from_sequence(const ToSequence& op, const void* dy, void* dx, cudaSt
 
 }  // namespace
 
-void batch_norm_forward(DataType type, const BatchNorm& op, const void* x, const void* residual, const void* weight,
-                        const void* bias, const void* mean, const void* variance, void* out, cudaStream_t stream) {
+void batch_norm_forward(DataType type, const BatchNorm& op, In<"x"> x, In<"residual?"> residual, In<"weight"> weight,
+                        In<"bias"> bias, In<"running_mean"> mean, In<"running_var"> variance, Out<"out"> out,
+                        cudaStream_t stream) {
     dispatch(type, [&]<typename T>() {
         const auto of = [](const void* pointer) { return static_cast<const T*>(pointer); };
         const Statistics<T> statistics{of(weight), of(bias), of(mean), of(variance),
@@ -446,7 +447,7 @@ void batch_norm_forward(DataType type, const BatchNorm& op, const void* x, const
     });
 }
 
-void hardtanh_forward(DataType type, const Hardtanh& op, const void* x, void* out, cudaStream_t stream) {
+void hardtanh_forward(DataType type, const Hardtanh& op, In<"x"> x, Out<"out"> out, cudaStream_t stream) {
     dispatch(type, [&]<typename T>() {
         using A = Arithmetic<T>;
         launch_segments<T>(Clip<T>{static_cast<A>(op.low), static_cast<A>(op.high)}, x, out, 1, op.rows * op.width,
@@ -454,15 +455,15 @@ void hardtanh_forward(DataType type, const Hardtanh& op, const void* x, void* ou
     });
 }
 
-void time_mask_forward(DataType type, const TimeMask& op, const void* x, const std::int32_t* lengths, void* out,
-                       cudaStream_t stream) {
+void time_mask_forward(DataType type, const TimeMask& op, In<"x"> x, In<"lengths", std::int32_t> lengths,
+                       Out<"out"> out, cudaStream_t stream) {
     dispatch(type, [&]<typename T>() {
         launch_segments<T>(MaskSegments<T>{lengths, op.rows_each, op.frames_per_step, op.steps}, x, out,
                            op.batch * op.rows_each, op.steps, stream);
     });
 }
 
-void to_sequence_forward(DataType type, const ToSequence& op, const void* x, void* out, cudaStream_t stream) {
+void to_sequence_forward(DataType type, const ToSequence& op, In<"x"> x, Out<"out"> out, cudaStream_t stream) {
     switch (size_of(type)) {
         case 2: return launch_to_sequence<std::uint16_t>(op, x, out, stream);
         case 4: return launch_to_sequence<std::uint32_t>(op, x, out, stream);
@@ -470,8 +471,7 @@ void to_sequence_forward(DataType type, const ToSequence& op, const void* x, voi
     }
 }
 
-void hardtanh_backward(DataType type, const Hardtanh& op, const void* y, const void* dy, void* dx,
-                       cudaStream_t stream) {
+void hardtanh_backward(DataType type, const Hardtanh& op, In<"y"> y, In<"dy"> dy, Out<"dx"> dx, cudaStream_t stream) {
     dispatch(type, [&]<typename T>() {
         using A = Arithmetic<T>;
         const std::int64_t count = op.rows * op.width;
@@ -486,7 +486,7 @@ void hardtanh_backward(DataType type, const Hardtanh& op, const void* y, const v
     });
 }
 
-void to_sequence_backward(DataType type, const ToSequence& op, const void* dy, void* dx, cudaStream_t stream) {
+void to_sequence_backward(DataType type, const ToSequence& op, In<"dy"> dy, Out<"dx"> dx, cudaStream_t stream) {
     switch (size_of(type)) {
         case 2: return launch_from_sequence<std::uint16_t>(op, dy, dx, stream);
         case 4: return launch_from_sequence<std::uint32_t>(op, dy, dx, stream);

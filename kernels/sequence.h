@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/batchnorm.h"
 #include "models/ops/hardtanh.h"
@@ -17,19 +18,20 @@ namespace kbench::cuda {
 
 /// out = norm(x + residual) with the channels' running statistics; the sum is not rounded. `residual` may be null, and
 /// is where op.channels > 0. out may be x or residual.
-void batch_norm_forward(DataType type, const BatchNorm& op, const void* x, const void* residual, const void* weight,
-                        const void* bias, const void* mean, const void* variance, void* out, cudaStream_t stream);
+void batch_norm_forward(DataType type, const BatchNorm& op, In<"x"> x, In<"residual?"> residual, In<"weight"> weight,
+                        In<"bias"> bias, In<"running_mean"> mean, In<"running_var"> variance, Out<"out"> out,
+                        cudaStream_t stream);
 /// out may be x. NaN stays NaN.
-void hardtanh_forward(DataType type, const Hardtanh& op, const void* x, void* out, cudaStream_t stream);
+void hardtanh_forward(DataType type, const Hardtanh& op, In<"x"> x, Out<"out"> out, cudaStream_t stream);
 /// out may be x. Masked elements are not read.
-void time_mask_forward(DataType type, const TimeMask& op, const void* x, const std::int32_t* lengths, void* out,
-                       cudaStream_t stream);
+void time_mask_forward(DataType type, const TimeMask& op, In<"x"> x, In<"lengths", std::int32_t> lengths,
+                       Out<"out"> out, cudaStream_t stream);
 /// out must not be x.
-void to_sequence_forward(DataType type, const ToSequence& op, const void* x, void* out, cudaStream_t stream);
+void to_sequence_forward(DataType type, const ToSequence& op, In<"x"> x, Out<"out"> out, cudaStream_t stream);
 
 /// dx may be dy or y. The backward of time_mask is its forward.
-void hardtanh_backward(DataType type, const Hardtanh& op, const void* y, const void* dy, void* dx, cudaStream_t stream);
+void hardtanh_backward(DataType type, const Hardtanh& op, In<"y"> y, In<"dy"> dy, Out<"dx"> dx, cudaStream_t stream);
 /// dx must not be dy.
-void to_sequence_backward(DataType type, const ToSequence& op, const void* dy, void* dx, cudaStream_t stream);
+void to_sequence_backward(DataType type, const ToSequence& op, In<"dy"> dy, Out<"dx"> dx, cudaStream_t stream);
 
 }  // namespace kbench::cuda

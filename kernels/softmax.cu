@@ -141,29 +141,28 @@ void launch_softmax(const In* scores, Out* probabilities, std::int64_t rows, std
 
 }  // namespace
 
-void scale_mask_forward(DataType type, void* scores, std::int64_t rows, std::int64_t seq, double scale,
-                        cudaStream_t stream) {
+void scale_mask_forward(DataType type, const ScaleMask& op, Out<"scores"> scores, cudaStream_t stream) {
+    const std::int64_t rows = op.shape.score_rows(), seq = op.shape.seq;
     dispatch(type, [&]<typename T>() {
         dispatch_vector<vector_width<T>>(seq, {scores}, [&]<int N>() {
             const auto threads = std::min<std::int64_t>(256, divide_up(divide_up(seq, N), 32) * 32);
             scale_mask_kernel<T, N><<<static_cast<unsigned>(rows), static_cast<unsigned>(threads), 0, stream>>>(
-                static_cast<T*>(scores), seq, static_cast<Arithmetic<T>>(scale));
+                scores, seq, static_cast<Arithmetic<T>>(op.scale));
         });
     });
     KBENCH_CUDA_LAUNCHED("scale_mask_kernel");
 }
 
-void softmax_forward(DataType scores_type, const void* scores, DataType probabilities_type, void* probabilities,
-                     std::int64_t rows, std::int64_t width, cudaStream_t stream) {
-    dispatch(scores_type, [&]<typename In>() {
-        const auto* in = static_cast<const In*>(scores);
+void softmax_forward(DataType scores_type, DataType probabilities_type, const Softmax& op, In<"scores"> scores,
+                     Out<"probabilities"> probabilities, cudaStream_t stream) {
+    dispatch(scores_type, [&]<typename T>() {
         if (scores_type == probabilities_type)
-            return launch_softmax(in, static_cast<In*>(probabilities), rows, width, stream);
-        if constexpr (std::is_same_v<In, float>) {
+            return launch_softmax<T, T>(scores, probabilities, op.rows, op.width, stream);
+        if constexpr (std::is_same_v<T, float>) {
             if (probabilities_type == DataType::fp16)
-                return launch_softmax(in, static_cast<__half*>(probabilities), rows, width, stream);
+                return launch_softmax<T, __half>(scores, probabilities, op.rows, op.width, stream);
             if (probabilities_type == DataType::bf16)
-                return launch_softmax(in, static_cast<__nv_bfloat16*>(probabilities), rows, width, stream);
+                return launch_softmax<T, __nv_bfloat16>(scores, probabilities, op.rows, op.width, stream);
         }
         throw UsageError("softmax from " + std::string(name(scores_type)) + " to " +
                          std::string(name(probabilities_type)) + ": the types must be equal, or fp32 to fp16 or bf16");

@@ -4,19 +4,19 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
-
+#include "kbench/operand.h"
 #include "kbench/precision.h"
+#include "models/ops/scale_mask.h"
+#include "models/ops/softmax.h"
 
 namespace kbench::cuda {
 
 /// In place: scores[i, j] = scale * scores[i, j] for j <= i % seq, -inf elsewhere; scores [rows, seq],
 /// rows = batch * heads * seq.
-void scale_mask_forward(DataType type, void* scores, std::int64_t rows, std::int64_t seq, double scale,
-                        cudaStream_t stream);
+void scale_mask_forward(DataType type, const ScaleMask& op, Out<"scores"> scores, cudaStream_t stream);
 /// probabilities[r, :] = softmax(scores[r, :]); entries of -inf give 0. `scores_type` may be fp32 while
 /// `probabilities_type` is 16 bits (upcast); when both have the same size, they may share memory.
-void softmax_forward(DataType scores_type, const void* scores, DataType probabilities_type, void* probabilities,
-                     std::int64_t rows, std::int64_t width, cudaStream_t stream);
+void softmax_forward(DataType scores_type, DataType probabilities_type, const Softmax& op, In<"scores"> scores,
+                     Out<"probabilities"> probabilities, cudaStream_t stream);
 
 }  // namespace kbench::cuda

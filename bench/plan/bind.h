@@ -4,7 +4,8 @@
 //     provider.ops.push_back(row("cpu::rms_norm", cpu::rms_norm));
 //
 // A parameter is the op (const T&), the storage type (DataType), the Precision, an operand (In, Out), the distance of
-// its rows (Stride), all operands in their order (std::span<void* const>) or the workspace (void*).
+// its rows (Stride), all operands in their order (std::span<void* const>), the workspace (void*) or the stream
+// (cudaStream_t).
 #pragma once
 
 #include <cstddef>
@@ -22,11 +23,15 @@
 #include "kbench/operand.h"
 #include "kbench/provider.h"
 
+struct CUstream_st;
+
 namespace kbench {
 
 /// Where an operand stands among those of a step.
 class Slot {
   public:
+    /// Of an operand that the step lacks.
+    Slot() = default;
     /// A name that ends in "?" may be missing. Throws std::logic_error where another one is.
     Slot(const std::vector<Operand>& operands, std::string_view name);
     Slot(const Step& step, Precision precision, std::string_view name) : Slot(operands(step, precision), name) {}
@@ -59,7 +64,7 @@ struct Binding {
 /// What a call hands over.
 struct CallMemory {
     std::span<void* const> pointers;
-    void* workspace;
+    void *workspace, *stream;
 };
 
 /// The value of a parameter: what is known when the computation is made, and how a call has it.
@@ -113,6 +118,11 @@ struct Argument<void*> {
     explicit Argument(Binding&) {}
     void* in(const CallMemory& memory) const { return memory.workspace; }
 };
+template <>
+struct Argument<CUstream_st*> {
+    explicit Argument(Binding&) {}
+    CUstream_st* in(const CallMemory& memory) const { return static_cast<CUstream_st*>(memory.stream); }
+};
 
 /// The op among the parameters of a function.
 template <class... Parameters>
@@ -147,15 +157,17 @@ template <class... Parameters>
 class BoundComputation final : public Computation {
   public:
     BoundComputation(std::string implementation, void (*function)(Parameters...), const Step& step, Precision precision,
-                     std::size_t workspace_bytes)
+                     std::size_t workspace_bytes, double spared_flops)
         : implementation_(std::move(implementation)),
           function_(function),
           arguments_(step, precision),
-          workspace_bytes_(workspace_bytes) {}
+          workspace_bytes_(workspace_bytes),
+          spared_flops_(spared_flops) {}
     std::string implementation() const override { return implementation_; }
     std::size_t workspace_bytes() const override { return workspace_bytes_; }
-    void run(std::span<void* const> pointers, void* workspace, void*) const override {
-        arguments_.call(function_, {pointers, workspace});
+    double spared_flops() const override { return spared_flops_; }
+    void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
+        arguments_.call(function_, {pointers, workspace, stream});
     }
 
   private:
@@ -163,13 +175,14 @@ class BoundComputation final : public Computation {
     void (*function_)(Parameters...);
     BoundArguments<Parameters...> arguments_;
     std::size_t workspace_bytes_;
+    double spared_flops_;
 };
 
 template <class... Parameters>
 std::unique_ptr<Computation> bound(std::string implementation, void (*function)(Parameters...), const Step& step,
-                                   Precision precision, std::size_t workspace_bytes = 0) {
+                                   Precision precision, std::size_t workspace_bytes = 0, double spared_flops = 0) {
     return std::make_unique<BoundComputation<Parameters...>>(std::move(implementation), function, step, precision,
-                                                             workspace_bytes);
+                                                             workspace_bytes, spared_flops);
 }
 
 /// What a row may have besides its function.

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <string>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/conv2d.h"
 
@@ -20,13 +21,13 @@ std::string conv2d_dgrad_kernel_name(const Conv2d& op, Precision precision);
 std::size_t conv2d_dgrad_workspace(const Conv2d& op, Precision precision);
 /// FLOPs of the op that the kernel does not execute; the cost of its transforms is not counted.
 double conv2d_dgrad_spared_flops(const Conv2d& op, Precision precision);
-void conv2d_dgrad(Precision precision, const Conv2d& op, const void* dy, const void* weight, void* dx, void* workspace,
-                  cudaStream_t stream);
+void conv2d_dgrad(Precision precision, const Conv2d& op, In<"dy"> dy, In<"weight"> weight, Out<"dx"> dx,
+                  void* workspace, cudaStream_t stream);
 
 std::string conv2d_wgrad_kernel_name(const Conv2d& op, Precision precision);
 std::size_t conv2d_wgrad_workspace(const Conv2d& op, Precision precision);
 /// db is null where the op has no bias. dw and db are added to where the op accumulates.
-void conv2d_wgrad(Precision precision, const Conv2d& op, const void* x, const void* dy, void* dw, void* db,
+void conv2d_wgrad(Precision precision, const Conv2d& op, In<"x"> x, In<"dy"> dy, Out<"dw"> dw, Out<"db?"> db,
                   void* workspace, cudaStream_t stream);
 
 }  // namespace kbench::cuda

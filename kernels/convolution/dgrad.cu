@@ -151,8 +151,8 @@ double conv2d_dgrad_spared_flops(const Conv2d& op, Precision precision) {
     return flops == nullptr ? 0 : std::max(0.0, op.work(Direction::dgrad).flops - flops(op));
 }
 
-void conv2d_dgrad(Precision precision, const Conv2d& op, const void* dy, const void* weight, void* dx, void* workspace,
-                  cudaStream_t stream) {
+void conv2d_dgrad(Precision precision, const Conv2d& op, In<"dy"> dy, In<"weight"> weight, Out<"dx"> dx,
+                  void* workspace, cudaStream_t stream) {
     kernel_for(op, precision).launch(op, precision, dy, weight, dx, workspace, stream);
 }
 

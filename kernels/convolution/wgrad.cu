@@ -236,7 +236,7 @@ std::size_t conv2d_wgrad_workspace(const Conv2d& op, Precision precision) {
            static_cast<std::size_t>(bias_parts_of(op).count * op.out_channels) * sum_bytes(precision);
 }
 
-void conv2d_wgrad(Precision precision, const Conv2d& op, const void* x, const void* dy, void* dw, void* db,
+void conv2d_wgrad(Precision precision, const Conv2d& op, In<"x"> x, In<"dy"> dy, Out<"dw"> dw, Out<"db?"> db,
                   void* workspace, cudaStream_t stream) {
     kernel_for(op, precision).launch(op, precision, x, dy, dw, workspace, stream);
     if (db == nullptr) return;

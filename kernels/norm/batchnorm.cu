@@ -477,9 +477,9 @@ std::size_t batch_norm_workspace_bytes(DataType type, const BatchNorm& op) {
     return arithmetic * static_cast<std::size_t>(2 * (parts_of(type, op).count + 1) * op.channel_count());
 }
 
-void batch_norm_in_training(DataType type, const BatchNorm& op, const void* x, const void* weight, const void* bias,
-                            void* running_mean, void* running_var, void* mean, void* rstd, void* out, void* workspace,
-                            cudaStream_t stream) {
+void batch_norm_in_training(DataType type, const BatchNorm& op, In<"x"> x, In<"weight"> weight, In<"bias"> bias,
+                            Out<"running_mean"> running_mean, Out<"running_var"> running_var, Out<"mean"> mean,
+                            Out<"rstd"> rstd, Out<"out"> out, void* workspace, cudaStream_t stream) {
     dispatch(type, [&]<typename T>() {
         using A = Arithmetic<T>;
         auto *partial = static_cast<A*>(workspace), *means = static_cast<A*>(mean), *rstds = static_cast<A*>(rstd);
@@ -496,8 +496,8 @@ void batch_norm_in_training(DataType type, const BatchNorm& op, const void* x, c
     });
 }
 
-void batch_norm_backward(DataType type, const BatchNorm& op, const void* x, const void* dy, const void* weight,
-                         const void* mean, const void* rstd, void* dx, void* dw, void* db, void* workspace,
+void batch_norm_backward(DataType type, const BatchNorm& op, In<"x"> x, In<"dy"> dy, In<"weight"> weight,
+                         In<"mean"> mean, In<"rstd"> rstd, Out<"dx"> dx, Out<"dw"> dw, Out<"db"> db, void* workspace,
                          cudaStream_t stream) {
     dispatch(type, [&]<typename T>() {
         using A = Arithmetic<T>;

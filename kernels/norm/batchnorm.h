@@ -7,6 +7,7 @@
 
 #include <cstddef>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/batchnorm.h"
 
@@ -16,13 +17,13 @@ namespace kbench::cuda {
 std::size_t batch_norm_workspace_bytes(DataType type, const BatchNorm& op);
 
 /// Updates running_mean and running_var in place. out may be x.
-void batch_norm_in_training(DataType type, const BatchNorm& op, const void* x, const void* weight, const void* bias,
-                            void* running_mean, void* running_var, void* mean, void* rstd, void* out, void* workspace,
-                            cudaStream_t stream);
+void batch_norm_in_training(DataType type, const BatchNorm& op, In<"x"> x, In<"weight"> weight, In<"bias"> bias,
+                            Out<"running_mean"> running_mean, Out<"running_var"> running_var, Out<"mean"> mean,
+                            Out<"rstd"> rstd, Out<"out"> out, void* workspace, cudaStream_t stream);
 
 /// Adds to dw and db where op.accumulates. dx may be dy.
-void batch_norm_backward(DataType type, const BatchNorm& op, const void* x, const void* dy, const void* weight,
-                         const void* mean, const void* rstd, void* dx, void* dw, void* db, void* workspace,
+void batch_norm_backward(DataType type, const BatchNorm& op, In<"x"> x, In<"dy"> dy, In<"weight"> weight,
+                         In<"mean"> mean, In<"rstd"> rstd, Out<"dx"> dx, Out<"dw"> dw, Out<"db"> db, void* workspace,
                          cudaStream_t stream);
 
 }  // namespace kbench::cuda

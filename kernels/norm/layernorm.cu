@@ -90,23 +90,22 @@ __global__ void __launch_bounds__(most_threads)
 
 }  // namespace
 
-void layer_norm_forward(DataType type, const void* x, const void* pre_bias, const void* residual, const void* weight,
-                        const void* bias, void* sum_out, void* out, std::int64_t rows, std::int64_t width,
-                        double epsilon, cudaStream_t stream) {
+void layer_norm_forward(DataType type, const LayerNorm& op, In<"x"> x, In<"pre_bias?"> pre_bias,
+                        In<"residual?"> residual, In<"weight"> weight, In<"bias"> bias, Out<"sum?"> sum_out,
+                        Out<"out"> out, cudaStream_t stream) {
     dispatch(type, [&]<typename T>() {
-        dispatch_vector<vector_width<T>>(width, {x, pre_bias, residual, weight, bias, sum_out, out}, [&]<int N>() {
+        dispatch_vector<vector_width<T>>(op.width, {x, pre_bias, residual, weight, bias, sum_out, out}, [&]<int N>() {
             constexpr int most_vectors = values_per_thread / N;
             // One vector per thread: [1024, 1280] in fp16 takes 3.2 us on an H200; with a warp per row it takes 4.4.
-            const RowShape shape = row_shape(rows, divide_up(width, N), {1, most_vectors, most_threads});
+            const RowShape shape = row_shape(op.rows, divide_up(op.width, N), {1, most_vectors, most_threads});
             if (shape.vectors_per_thread == 0)
-                throw Unsupported("layer norm of width " + std::to_string(width) +
+                throw Unsupported("layer norm of width " + std::to_string(op.width) +
                                   ": the native kernel keeps a row in registers, up to " +
                                   std::to_string(layer_norm_max_width) + " elements");
             dispatch_power_of_two<most_vectors>(shape.vectors_per_thread, [&]<int vectors>() {
                 layer_norm_kernel<T, N, vectors><<<shape.grid, shape.block, 0, stream>>>(
-                    static_cast<const T*>(x), static_cast<const T*>(pre_bias), static_cast<const T*>(residual),
-                    static_cast<const T*>(weight), static_cast<const T*>(bias), static_cast<T*>(sum_out),
-                    static_cast<T*>(out), rows, static_cast<int>(width), static_cast<Arithmetic<T>>(epsilon));
+                    x, pre_bias, residual, weight, bias, sum_out, out, op.rows, static_cast<int>(op.width),
+                    static_cast<Arithmetic<T>>(op.epsilon));
             });
         });
     });

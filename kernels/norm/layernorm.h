@@ -6,7 +6,9 @@
 
 #include <cstdint>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
+#include "models/ops/layernorm.h"
 
 namespace kbench::cuda {
 
@@ -17,8 +19,8 @@ inline constexpr std::int64_t layer_norm_max_width = 16384;
 /// x, residual, sum_out, out [rows, width]; pre_bias, weight, bias [width]. pre_bias, residual and sum_out may each be
 /// null (then sum_out is not written). sum_out may alias residual or x. Statistics are taken over the unrounded fp32
 /// sum, in two passes over registers.
-void layer_norm_forward(DataType type, const void* x, const void* pre_bias, const void* residual, const void* weight,
-                        const void* bias, void* sum_out, void* out, std::int64_t rows, std::int64_t width,
-                        double epsilon, cudaStream_t stream);
+void layer_norm_forward(DataType type, const LayerNorm& op, In<"x"> x, In<"pre_bias?"> pre_bias,
+                        In<"residual?"> residual, In<"weight"> weight, In<"bias"> bias, Out<"sum?"> sum_out,
+                        Out<"out"> out, cudaStream_t stream);
 
 }  // namespace kbench::cuda

@@ -409,10 +409,10 @@ void dispatch_choice(std::size_t chosen, Function&& function) {
     function.template operator()<index>();
 }
 
-template <bool centred>
-void norm_backward(DataType type, const void* x, const void* dy, const void* weight, const void* past, void* dx,
-                   void* dw, void* db, void* workspace, std::int64_t rows, std::int64_t width, double epsilon,
-                   cudaStream_t stream, bool accumulates) {
+template <bool centred, class Norm>
+void norm_backward(DataType type, const Norm& op, In<"x"> x, In<"dy"> dy, In<"weight"> weight, const void* past,
+                   Out<"dx"> dx, Out<"dw"> dw, void* db, void* workspace, cudaStream_t stream) {
+    const std::int64_t rows = op.rows, width = op.width;
     if (width > norm_backward_max_width)
         throw Unsupported("backward of a norm of width " + std::to_string(width) +
                           ": the native kernel keeps its sums over the rows in registers, up to " +
@@ -438,11 +438,10 @@ void norm_backward(DataType type, const void* x, const void* dy, const void* wei
                 KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                  static_cast<int>(device.shared)));
                 kernel<<<static_cast<unsigned>(blocks), shape.block, static_cast<std::size_t>(shape.shared), stream>>>(
-                    static_cast<const T*>(x), static_cast<const T*>(dy), static_cast<const T*>(weight),
-                    static_cast<const T*>(past), static_cast<T*>(dx), partial, rows, static_cast<int>(width),
-                    static_cast<A>(epsilon));
+                    x, dy, weight, static_cast<const T*>(past), dx, partial, rows, static_cast<int>(width),
+                    static_cast<A>(op.epsilon));
                 KBENCH_CUDA_LAUNCHED("norm_backward_kernel");
-                add_parts<T>(partial, blocks, sums, dw, width, db, accumulates, stream);
+                add_parts<T>(partial, blocks, sums, dw, width, db, op.accumulates, stream);
             });
         });
     });
@@ -450,26 +449,23 @@ void norm_backward(DataType type, const void* x, const void* dy, const void* wei
 
 }  // namespace
 
-std::size_t layer_norm_backward_workspace_bytes(DataType type, std::int64_t rows, std::int64_t width) {
-    return workspace_bytes(type, rows, 2 * width);
+std::size_t layer_norm_backward_workspace_bytes(DataType type, const LayerNorm& op) {
+    return workspace_bytes(type, op.rows, 2 * op.width);
 }
 
-std::size_t rms_norm_backward_workspace_bytes(DataType type, std::int64_t rows, std::int64_t width) {
-    return workspace_bytes(type, rows, width);
+std::size_t rms_norm_backward_workspace_bytes(DataType type, const RmsNorm& op) {
+    return workspace_bytes(type, op.rows, op.width);
 }
 
-void layer_norm_backward(DataType type, const void* x, const void* dy, const void* weight,
-                         const void* residual_gradient, void* dx, void* dw, void* db, void* workspace,
-                         std::int64_t rows, std::int64_t width, double epsilon, cudaStream_t stream, bool accumulates) {
-    norm_backward<true>(type, x, dy, weight, residual_gradient, dx, dw, db, workspace, rows, width, epsilon, stream,
-                        accumulates);
+void layer_norm_backward(DataType type, const LayerNorm& op, In<"x"> x, In<"dy"> dy, In<"weight"> weight,
+                         In<"dy_residual?"> residual_gradient, Out<"dx"> dx, Out<"dw"> dw, Out<"db"> db,
+                         void* workspace, cudaStream_t stream) {
+    norm_backward<true>(type, op, x, dy, weight, residual_gradient, dx, dw, db, workspace, stream);
 }
 
-void rms_norm_backward(DataType type, const void* x, const void* dy, const void* weight, void* dx, void* dw,
-                       void* workspace, std::int64_t rows, std::int64_t width, double epsilon, cudaStream_t stream,
-                       bool accumulates) {
-    norm_backward<false>(type, x, dy, weight, nullptr, dx, dw, nullptr, workspace, rows, width, epsilon, stream,
-                         accumulates);
+void rms_norm_backward(DataType type, const RmsNorm& op, In<"x"> x, In<"dy"> dy, In<"weight"> weight, Out<"dx"> dx,
+                       Out<"dw"> dw, void* workspace, cudaStream_t stream) {
+    norm_backward<false>(type, op, x, dy, weight, nullptr, dx, dw, nullptr, workspace, stream);
 }
 
 }  // namespace kbench::cuda

@@ -109,19 +109,18 @@ __global__ void __launch_bounds__(most_threads) rms_norm_kernel(const T* x, cons
 
 }  // namespace
 
-void rms_norm_forward(DataType type, const void* x, const void* weight, void* out, std::int64_t rows,
-                      std::int64_t width, double epsilon, cudaStream_t stream) {
+void rms_norm_forward(DataType type, const RmsNorm& op, In<"x"> x, In<"weight"> weight, Out<"out"> out,
+                      cudaStream_t stream) {
     dispatch(type, [&]<typename T>() {
-        dispatch_vector<vector_width<T>>(width, {x, weight, out}, [&]<int N>() {
-            const RowShape shape = shape_of(rows, divide_up(width, N));
-            if (shape.vectors_per_thread == 0 || width > rms_norm_max_width)
-                throw Unsupported("RMS norm of width " + std::to_string(width) +
+        dispatch_vector<vector_width<T>>(op.width, {x, weight, out}, [&]<int N>() {
+            const RowShape shape = shape_of(op.rows, divide_up(op.width, N));
+            if (shape.vectors_per_thread == 0 || op.width > rms_norm_max_width)
+                throw Unsupported("RMS norm of width " + std::to_string(op.width) +
                                   ": the native kernel keeps a row in registers, up to " +
                                   std::to_string(rms_norm_max_width) + " elements");
             dispatch_choice<rms_norm_max_width / N>(shape.vectors_per_thread, [&]<int vectors>() {
                 rms_norm_kernel<T, N, vectors><<<shape.grid, shape.block, 0, stream>>>(
-                    static_cast<const T*>(x), static_cast<const T*>(weight), static_cast<T*>(out), rows,
-                    static_cast<int>(width), static_cast<Arithmetic<T>>(epsilon));
+                    x, weight, out, op.rows, static_cast<int>(op.width), static_cast<Arithmetic<T>>(op.epsilon));
             });
         });
     });

@@ -6,7 +6,9 @@
 
 #include <cstdint>
 
+#include "kbench/operand.h"
 #include "kbench/precision.h"
+#include "models/ops/rmsnorm.h"
 
 namespace kbench::cuda {
 
@@ -15,7 +17,7 @@ inline constexpr std::int64_t rms_norm_max_width = 16384;
 
 /// out = x * rstd * weight over each row, rstd = 1 / sqrt(mean(x^2) + epsilon) (Zhang and Sennrich, NeurIPS 2019,
 /// eq. 4). x, out [rows, width]; out may be x; weight [width]. Throws Unsupported above rms_norm_max_width.
-void rms_norm_forward(DataType type, const void* x, const void* weight, void* out, std::int64_t rows,
-                      std::int64_t width, double epsilon, cudaStream_t stream);
+void rms_norm_forward(DataType type, const RmsNorm& op, In<"x"> x, In<"weight"> weight, Out<"out"> out,
+                      cudaStream_t stream);
 
 }  // namespace kbench::cuda

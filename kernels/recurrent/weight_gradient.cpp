@@ -46,7 +46,7 @@ std::size_t RecurrentWeightGradient::db_bytes() const {
 
 std::size_t RecurrentWeightGradient::scratch_bytes() const {
     const std::size_t of_sums =
-        bias_backward_workspace_bytes(type_, shape_.steps * shape_.batch, gates_of(cell_) * shape_.hidden);
+        bias_backward_workspace_bytes(type_, BiasAdd{shape_.steps * shape_.batch, gates_of(cell_) * shape_.hidden});
     return std::max(of_sums, product_ ? product_->algorithm().workspace_bytes : 0);
 }
 
@@ -55,10 +55,11 @@ std::size_t RecurrentWeightGradient::workspace_bytes() const { return db_bytes()
 void RecurrentWeightGradient::run(const RecurrentWeightDirection& forward, const RecurrentWeightDirection& reverse,
                                   void* workspace, cudaStream_t stream) const {
     const std::int64_t rows = shape_.steps * shape_.batch, width = gates_of(cell_) * shape_.hidden;
+    const BiasAdd biases{rows, width, accumulates_};
     void* const scratch = static_cast<std::byte*>(workspace) + db_bytes();
     for (const RecurrentWeightDirection* d : {&forward, &reverse}) {
         const void* db = d->dgates_x;
-        bias_backward(type_, d->dgates_x, d->dbias_ih, scratch, rows, width, stream, accumulates_);
+        bias_backward(type_, biases, d->dgates_x, d->dbias_ih, scratch, stream);
         if (cell_ == Cell::gru) {
             gru_hidden_gradient(type_, d->dgates_x, d->gates, workspace, rows, shape_.hidden, stream);
             db = workspace;
@@ -67,7 +68,7 @@ void RecurrentWeightGradient::run(const RecurrentWeightDirection& forward, const
             KBENCH_CUDA(cudaMemcpyAsync(d->dbias_hh, d->dbias_ih, static_cast<std::size_t>(width) * size_of(type_),
                                         cudaMemcpyDeviceToDevice, stream));
         else
-            bias_backward(type_, db, d->dbias_hh, scratch, rows, width, stream, accumulates_);
+            bias_backward(type_, biases, db, d->dbias_hh, scratch, stream);
         if (!product_) {
             if (!accumulates_)
                 KBENCH_CUDA(cudaMemsetAsync(d->dweight_hh, 0,

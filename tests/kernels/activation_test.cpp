@@ -27,7 +27,7 @@ class ActivationOnDevice : public ::testing::TestWithParam<std::tuple<Activation
     HostMatrix activated(const HostMatrix& x) const {
         const DeviceMatrix device_x(x);
         const auto out = DeviceMatrix::poisoned(type, 1, x.columns);
-        cuda::bias_activation_forward(type, function, device_x.data(), nullptr, out.data(), 1, x.columns, nullptr);
+        cuda::bias_activation_forward(type, function, 1, x.columns, device_x.data(), nullptr, out.data(), nullptr);
         return out.download();
     }
     HostMatrix gradient(const HostMatrix& x) const {
@@ -35,7 +35,7 @@ class ActivationOnDevice : public ::testing::TestWithParam<std::tuple<Activation
         for (std::int64_t i = 0; i < x.columns; ++i) dy.set(0, i, 3);
         const DeviceMatrix device_x(x), device_dy(dy);
         const auto dx = DeviceMatrix::poisoned(type, 1, x.columns);
-        cuda::activation_backward(type, function, device_x.data(), device_dy.data(), dx.data(), x.columns, nullptr);
+        cuda::activation_backward(type, function, x.columns, device_x.data(), device_dy.data(), dx.data(), nullptr);
         return dx.download();
     }
 };
@@ -53,9 +53,9 @@ TEST_P(ActivationOnDevice, BehindABiasOrNoneHoldsOnOddShapesAndInPlace) {
                     const DeviceMatrix device_x(x), device_bias(bias);
                     const void* added = with_bias ? device_bias.data() : nullptr;
                     const auto out = DeviceMatrix::poisoned(type, rows, width);
-                    cuda::bias_activation_forward(type, function, device_x.data(), added, out.data(), rows, width,
+                    cuda::bias_activation_forward(type, function, rows, width, device_x.data(), added, out.data(),
                                                   nullptr);
-                    cuda::bias_activation_forward(type, function, device_x.data(), added, device_x.data(), rows, width,
+                    cuda::bias_activation_forward(type, function, rows, width, device_x.data(), added, device_x.data(),
                                                   nullptr);
                     const auto elements = elements_of(rows, width);
                     const auto expected = reference::bias_activation(
@@ -75,11 +75,11 @@ TEST_P(ActivationOnDevice, BackwardHoldsAtAnyCountAndAlignmentAndInPlace) {
                 const auto dy = HostMatrix::normal(type, 1, count, 2);
                 const DeviceMatrix device_x(x, offset), device_dy(dy);
                 const auto dx = DeviceMatrix::poisoned(type, 1, count);
-                cuda::activation_backward(type, function, device_x.data(), device_dy.data(), dx.data(), count, nullptr);
+                cuda::activation_backward(type, function, count, device_x.data(), device_dy.data(), dx.data(), nullptr);
                 const auto elements = elements_of(1, count);
                 const auto expected = reference::activation_gradient(function, x.view(), dy.view(), elements);
                 expect_agrees(dx.download(), elements, expected, precision_of(type));
-                cuda::activation_backward(type, function, device_x.data(), device_dy.data(), device_dy.data(), count,
+                cuda::activation_backward(type, function, count, device_x.data(), device_dy.data(), device_dy.data(),
                                           nullptr);
                 expect_agrees(device_dy.download(), elements, expected, precision_of(type));
             }

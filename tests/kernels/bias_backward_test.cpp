@@ -11,21 +11,22 @@ class BiasBackwardOnDevice : public ::testing::TestWithParam<DataType> {
     static void check(std::int64_t rows, std::int64_t width, std::int64_t offset = 0) {
         SCOPED_TRACE(testing::Message() << "rows " << rows << " width " << width << " offset " << offset);
         const DataType type = GetParam();
+        const BiasAdd op{rows, width};
         const auto dy = HostMatrix::normal(type, rows, width, 1);
         const DeviceMatrix device_dy(dy, offset);
         const auto run = [&] {
             const auto db = DeviceMatrix::poisoned(type, 1, width);
             const auto workspace = DeviceMatrix::poisoned(
                 DataType::fp32, 1,
-                static_cast<std::int64_t>(cuda::bias_backward_workspace_bytes(type, rows, width) / sizeof(float)));
-            cuda::bias_backward(type, device_dy.data(), db.data(), workspace.data(), rows, width, nullptr);
+                static_cast<std::int64_t>(cuda::bias_backward_workspace_bytes(type, op) / sizeof(float)));
+            cuda::bias_backward(type, op, device_dy.data(), db.data(), workspace.data(), nullptr);
             workspace.download();  // for its guards
             return db.download();
         };
         const HostMatrix db = run();
         EXPECT_EQ(run().bytes, db.bytes) << "other bits in another run";
         const auto columns = elements_of(1, width, 500);
-        expect_agrees(db, columns, reference::bias_gradient({rows, width}, dy.view(), columns), precision_of(type));
+        expect_agrees(db, columns, reference::bias_gradient(op, dy.view(), columns), precision_of(type));
         if (rows < 2 || rows > 100 || width < 100) return;
         std::size_t wrong = 0;
         const auto without = reference::bias_gradient({rows - 1, width}, dy.view(), columns);
@@ -47,12 +48,13 @@ TEST_P(BiasBackwardOnDevice, AddsToWhatIsThereOfAnyWidth) {
     for (const std::int64_t rows : {1, 65, 8193})
         for (const std::int64_t width : {1, 24, 100, 1280, 1283}) {
             SCOPED_TRACE(testing::Message() << "rows " << rows << " width " << width);
+            const BiasAdd op{rows, width, true};
             const auto dy = HostMatrix::normal(type, rows, width, 1), before = HostMatrix::normal(type, 1, width, 2, 9);
             const DeviceMatrix device_dy(dy), db(before);
             const auto workspace = DeviceMatrix::poisoned(
                 DataType::fp32, 1,
-                static_cast<std::int64_t>(cuda::bias_backward_workspace_bytes(type, rows, width) / sizeof(float)));
-            cuda::bias_backward(type, device_dy.data(), db.data(), workspace.data(), rows, width, nullptr, true);
+                static_cast<std::int64_t>(cuda::bias_backward_workspace_bytes(type, op) / sizeof(float)));
+            cuda::bias_backward(type, op, device_dy.data(), db.data(), workspace.data(), nullptr);
             const auto columns = elements_of(1, width, 500);
             expect_agrees(db.download(), columns,
                           reference::added_to(before.view(), columns,

@@ -193,30 +193,6 @@ TEST_P(CtcOnDevice, MaskedLogitsHaveNoShare) {
     }
 }
 
-TEST(CtcPack, TargetsFollowEachOtherAndLengthsAreSteps) {
-    KBENCH_NEEDS_DEVICE();
-    for (const Ctc& op : {Ctc{5, 8, 9, 3, 2}, Ctc{40, 300, 29, 200, 3}}) {
-        Labelled in(op, DataType::fp32, false);
-        in.lengths.set(1, 0, -3);
-        in.target_lengths.set(2, 0, -1);
-        in.target_lengths.set(3, 0, static_cast<double>(op.target + 1));
-        const DeviceMatrix lengths(in.lengths), targets(in.targets), target_lengths(in.target_lengths);
-        const auto packed = DeviceMatrix::poisoned(DataType::int32, 1, op.batch * op.target),
-                   steps = DeviceMatrix::poisoned(DataType::int32, 1, op.batch);
-        cuda::ctc_pack(op, integers(lengths), integers(targets), integers(target_lengths),
-                       static_cast<std::int32_t*>(packed.data()), static_cast<std::int32_t*>(steps.data()), nullptr);
-        const HostMatrix made = packed.download(), made_steps = steps.download();
-        std::int64_t at = 0;
-        for (std::int64_t n = 0; n < op.batch; ++n) {
-            EXPECT_EQ(made_steps(0, n),
-                      steps_of(static_cast<std::int64_t>(in.lengths(n, 0)), op.frames_per_step, op.steps));
-            const auto count =
-                std::clamp<std::int64_t>(static_cast<std::int64_t>(in.target_lengths(n, 0)), 0, op.target);
-            for (std::int64_t i = 0; i < count; ++i) ASSERT_EQ(made(0, at++), in.targets(n, i)) << n << ", " << i;
-        }
-    }
-}
-
 INSTANTIATE_TEST_SUITE_P(Types, CtcOnDevice,
                          ::testing::Values(DataType::fp16, DataType::bf16, DataType::fp32, DataType::fp64),
                          [](const auto& parameter) { return std::string(name(parameter.param)); });

@@ -18,6 +18,7 @@ TEST_P(EmbeddingOnDevice, AddsTheRowsOfTokenAndPosition) {
     for (const std::int64_t rows : {1, 17, 1000})
         for (const std::int64_t width : {1, 64, 100, 1280, 1283, 5120}) {
             SCOPED_TRACE(testing::Message() << "rows " << rows << " width " << width);
+            const Embedding op{rows, seq, width, vocab, seq};
             const auto wte = HostMatrix::normal(type, vocab, width, 1), wpe = HostMatrix::normal(type, seq, width, 2);
             HostMatrix tokens(DataType::int32, 1, rows);
             std::mt19937 generator(3);
@@ -25,13 +26,12 @@ TEST_P(EmbeddingOnDevice, AddsTheRowsOfTokenAndPosition) {
                 tokens.set(0, row, row == 0 ? vocab - 1 : static_cast<double>(generator() % vocab));
             const DeviceMatrix device_tokens(tokens), device_wte(wte), device_wpe(wpe);
             const auto out = DeviceMatrix::poisoned(type, rows, width);
-            cuda::embedding_forward(type, static_cast<const std::int32_t*>(device_tokens.data()), device_wte.data(),
-                                    device_wpe.data(), out.data(), rows, seq, width, nullptr);
+            cuda::embedding_forward(type, op, static_cast<const std::int32_t*>(device_tokens.data()), device_wte.data(),
+                                    device_wpe.data(), out.data(), nullptr);
             const auto elements = elements_of(rows, width);
-            expect_agrees(
-                out.download(), elements,
-                reference::embedding({rows, seq, width, vocab, seq}, tokens.view(), wte.view(), wpe.view(), elements),
-                precision_of(type));
+            expect_agrees(out.download(), elements,
+                          reference::embedding(op, tokens.view(), wte.view(), wpe.view(), elements),
+                          precision_of(type));
         }
 }
 
@@ -49,7 +49,7 @@ void check_gradient(DataType type, const Embedding& op, std::int64_t distinct, s
     }
     const DeviceMatrix device_tokens(tokens), device_dout(dout, offset);
     const DeviceMatrix workspace(HostMatrix(DataType::int32, 1, op.vocab));
-    ASSERT_EQ(cuda::embedding_gradient_workspace(op), static_cast<std::size_t>(4 * op.vocab));
+    ASSERT_EQ(cuda::embedding_gradient_workspace(type, op), static_cast<std::size_t>(4 * op.vocab));
     const auto run = [&] {
         const auto dwte =
             op.accumulates ? DeviceMatrix(before, offset) : DeviceMatrix::poisoned(type, op.vocab, op.width, 0, offset);

@@ -27,7 +27,7 @@ class GlobalNormOnDevice : public ::testing::TestWithParam<DataType> {
             on_device.emplace_back(gradients[i], i % 3 == 1 ? offset : 0);
         for (const DeviceMatrix& gradient : on_device) pointers.push_back(gradient.data());
         const auto norm = DeviceMatrix::poisoned(GetParam() == DataType::fp64 ? DataType::fp64 : DataType::fp32, 1, 1);
-        const auto doubles = static_cast<std::int64_t>(cuda::global_norm_workspace(op) / sizeof(double));
+        const auto doubles = static_cast<std::int64_t>(cuda::global_norm_workspace(GetParam(), op) / sizeof(double));
         const auto workspace = DeviceMatrix::poisoned(DataType::fp64, 1, doubles);
         cuda::global_norm(GetParam(), op, pointers, norm.data(), workspace.data(), nullptr);
         workspace.download();  // its guards

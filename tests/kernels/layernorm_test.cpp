@@ -35,11 +35,10 @@ class LayerNormOnDevice : public ::testing::TestWithParam<DataType> {
         const auto out = DeviceMatrix::poisoned(type, c.rows, c.width);
         const DeviceMatrix* const sums[] = {nullptr, &own_sum, &device_residual, &device_x};
         const DeviceMatrix* sum = sums[static_cast<int>(c.sum_out)];
-        cuda::layer_norm_forward(type, device_x.data(), c.pre_bias ? device_pre_bias.data() : nullptr,
-                                 c.residual ? device_residual.data() : nullptr, device_weight.data(),
-                                 device_bias.data(), sum ? sum->data() : nullptr, out.data(), c.rows, c.width, epsilon,
-                                 nullptr);
         const LayerNorm op{c.rows, c.width, epsilon};
+        cuda::layer_norm_forward(type, op, device_x.data(), c.pre_bias ? device_pre_bias.data() : nullptr,
+                                 c.residual ? device_residual.data() : nullptr, device_weight.data(),
+                                 device_bias.data(), sum ? sum->data() : nullptr, out.data(), nullptr);
         const auto elements = elements_of(c.rows, c.width, 4000);
         const reference::View none, b = c.pre_bias ? pre_bias.view() : none, r = c.residual ? residual.view() : none;
         expect_agrees(out.download(), elements,
@@ -89,6 +88,7 @@ TEST_P(LayerNormOnDevice, CanBeCapturedInAGraph) {
     KBENCH_NEEDS_DEVICE();
     const DataType type = GetParam();
     constexpr std::int64_t rows = 64, width = 1280;
+    const LayerNorm op{rows, width, epsilon};
     const auto x = HostMatrix::normal(type, rows, width, 1), weight = HostMatrix::normal(type, 1, width, 2);
     const DeviceMatrix device_x(x), device_weight(weight);
     const auto out = DeviceMatrix::poisoned(type, rows, width);
@@ -97,16 +97,15 @@ TEST_P(LayerNormOnDevice, CanBeCapturedInAGraph) {
     cudaGraphExec_t exec;
     ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
     ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
-    cuda::layer_norm_forward(type, device_x.data(), nullptr, nullptr, device_weight.data(), device_weight.data(),
-                             nullptr, out.data(), rows, width, epsilon, stream);
+    cuda::layer_norm_forward(type, op, device_x.data(), nullptr, nullptr, device_weight.data(), device_weight.data(),
+                             nullptr, out.data(), stream);
     ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
     ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
     ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
     const auto elements = elements_of(rows, width);
-    expect_agrees(
-        out.download(), elements,
-        reference::layer_norm({rows, width, epsilon}, x.view(), {}, {}, weight.view(), weight.view(), elements),
-        precision_of(type));
+    expect_agrees(out.download(), elements,
+                  reference::layer_norm(op, x.view(), {}, {}, weight.view(), weight.view(), elements),
+                  precision_of(type));
     EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
     EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
     EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
@@ -118,8 +117,8 @@ INSTANTIATE_TEST_SUITE_P(Types, LayerNormOnDevice,
 
 TEST(LayerNorm, RefusesRowsThatDoNotFitInRegisters) {
     try {
-        cuda::layer_norm_forward(DataType::fp16, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 1,
-                                 16392, epsilon, nullptr);
+        cuda::layer_norm_forward(DataType::fp16, {1, 16392, epsilon}, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                 nullptr, nullptr, nullptr);
         FAIL() << "a width of 16392 was accepted";
     } catch (const Unsupported& reason) {
         EXPECT_NE(std::string(reason.what()).find("16392"), std::string::npos) << reason.what();

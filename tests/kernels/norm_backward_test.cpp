@@ -39,16 +39,17 @@ class NormBackwardOnDevice : public ::testing::TestWithParam<DataType> {
                    dy = HostMatrix::normal(type, c.rows, c.width, 2),
                    residual = HostMatrix::normal(type, c.rows, c.width, 3),
                    weight = HostMatrix::normal(type, 1, c.width, 4, 0.3, 1);
+        const LayerNorm op{c.rows, c.width, epsilon};
         const auto run = [&] {
             const DeviceMatrix device_x(x, c.offset), device_dy(dy), device_residual(residual), device_weight(weight);
             const auto own = DeviceMatrix::poisoned(type, c.rows, c.width);
             const auto dw = DeviceMatrix::poisoned(type, 1, c.width), db = DeviceMatrix::poisoned(type, 1, c.width);
-            const auto workspace = workspace_of(cuda::layer_norm_backward_workspace_bytes(type, c.rows, c.width));
+            const auto workspace = workspace_of(cuda::layer_norm_backward_workspace_bytes(type, op));
             const DeviceMatrix* const targets[] = {&own, &device_dy, &device_residual};
             const DeviceMatrix& dx = *targets[static_cast<int>(c.dx)];
-            cuda::layer_norm_backward(type, device_x.data(), device_dy.data(), device_weight.data(),
+            cuda::layer_norm_backward(type, op, device_x.data(), device_dy.data(), device_weight.data(),
                                       c.residual ? device_residual.data() : nullptr, dx.data(), dw.data(), db.data(),
-                                      workspace.data(), c.rows, c.width, epsilon, nullptr);
+                                      workspace.data(), nullptr);
             std::vector<HostMatrix> made{dx.download(), dw.download(), db.download()};
             workspace.download();  // for its guards
             EXPECT_EQ(device_x.download().bytes, x.bytes) << "x was written";
@@ -63,7 +64,6 @@ class NormBackwardOnDevice : public ::testing::TestWithParam<DataType> {
         const std::vector<HostMatrix> made = run(), again = run();
         for (std::size_t i = 0; i < made.size(); ++i)
             EXPECT_EQ(made[i].bytes, again[i].bytes) << "output " << i << " has other bits in another run";
-        const LayerNorm op{c.rows, c.width, epsilon};
         const Precision precision = precision_of(type);
         const auto elements = elements_of(c.rows, c.width, c.elements), columns = elements_of(1, c.width, 300);
         const reference::View past = c.residual ? residual.view() : reference::View{};
@@ -79,14 +79,15 @@ class NormBackwardOnDevice : public ::testing::TestWithParam<DataType> {
         const auto x = HostMatrix::normal(type, c.rows, c.width, 1, 1, c.mean),
                    dy = HostMatrix::normal(type, c.rows, c.width, 2),
                    weight = HostMatrix::normal(type, 1, c.width, 4, 0.3, 1);
+        const RmsNorm op{c.rows, c.width, epsilon};
         const auto run = [&] {
             const DeviceMatrix device_x(x, c.offset), device_dy(dy), device_weight(weight);
             const auto own = DeviceMatrix::poisoned(type, c.rows, c.width),
                        dw = DeviceMatrix::poisoned(type, 1, c.width);
-            const auto workspace = workspace_of(cuda::rms_norm_backward_workspace_bytes(type, c.rows, c.width));
+            const auto workspace = workspace_of(cuda::rms_norm_backward_workspace_bytes(type, op));
             const DeviceMatrix& dx = c.dx == Into::dy ? device_dy : own;
-            cuda::rms_norm_backward(type, device_x.data(), device_dy.data(), device_weight.data(), dx.data(), dw.data(),
-                                    workspace.data(), c.rows, c.width, epsilon, nullptr);
+            cuda::rms_norm_backward(type, op, device_x.data(), device_dy.data(), device_weight.data(), dx.data(),
+                                    dw.data(), workspace.data(), nullptr);
             std::vector<HostMatrix> made{dx.download(), dw.download()};
             workspace.download();  // for its guards
             EXPECT_EQ(device_x.download().bytes, x.bytes) << "x was written";
@@ -95,7 +96,6 @@ class NormBackwardOnDevice : public ::testing::TestWithParam<DataType> {
         const std::vector<HostMatrix> made = run(), again = run();
         for (std::size_t i = 0; i < made.size(); ++i)
             EXPECT_EQ(made[i].bytes, again[i].bytes) << "output " << i << " has other bits in another run";
-        const RmsNorm op{c.rows, c.width, epsilon};
         const auto elements = elements_of(c.rows, c.width, c.elements), columns = elements_of(1, c.width, 300);
         expect_agrees(made[0], elements, reference::rms_norm_dx(op, x.view(), dy.view(), weight.view(), elements),
                       precision_of(type));
@@ -166,14 +166,15 @@ TEST_P(NormBackwardOnDevice, BoundsTellARowLessAndANormOfTheOtherKind) {
     KBENCH_NEEDS_DEVICE();
     const DataType type = GetParam();
     constexpr std::int64_t rows = 33, width = 1280;
+    const LayerNorm op{rows, width, epsilon};
     const auto x = HostMatrix::normal(type, rows, width, 1), dy = HostMatrix::normal(type, rows, width, 2),
                weight = HostMatrix::normal(type, 1, width, 4, 0.3, 1);
     const DeviceMatrix device_x(x), device_dy(dy), device_weight(weight);
     const auto dx = DeviceMatrix::poisoned(type, rows, width), dw = DeviceMatrix::poisoned(type, 1, width),
                db = DeviceMatrix::poisoned(type, 1, width);
-    const auto workspace = workspace_of(cuda::layer_norm_backward_workspace_bytes(type, rows, width));
-    cuda::layer_norm_backward(type, device_x.data(), device_dy.data(), device_weight.data(), nullptr, dx.data(),
-                              dw.data(), db.data(), workspace.data(), rows, width, epsilon, nullptr);
+    const auto workspace = workspace_of(cuda::layer_norm_backward_workspace_bytes(type, op));
+    cuda::layer_norm_backward(type, op, device_x.data(), device_dy.data(), device_weight.data(), nullptr, dx.data(),
+                              dw.data(), db.data(), workspace.data(), nullptr);
     const auto disagreement = [&](const HostMatrix& made, const std::vector<reference::Element>& elements,
                                   const std::vector<reference::Expected>& expected) {
         int wrong = 0;
@@ -197,26 +198,27 @@ TEST_P(NormBackwardOnDevice, CanBeCapturedInAGraph) {
     KBENCH_NEEDS_DEVICE();
     const DataType type = GetParam();
     constexpr std::int64_t rows = 64, width = 1280;
+    const LayerNorm op{rows, width, epsilon};
     const auto x = HostMatrix::normal(type, rows, width, 1), dy = HostMatrix::normal(type, rows, width, 2),
                weight = HostMatrix::normal(type, 1, width, 3);
     const DeviceMatrix device_x(x), device_dy(dy), device_weight(weight);
     const auto dx = DeviceMatrix::poisoned(type, rows, width), dw = DeviceMatrix::poisoned(type, 1, width),
                db = DeviceMatrix::poisoned(type, 1, width);
-    const auto workspace = workspace_of(cuda::layer_norm_backward_workspace_bytes(type, rows, width));
+    const auto workspace = workspace_of(cuda::layer_norm_backward_workspace_bytes(type, op));
     cudaStream_t stream;
     cudaGraph_t graph;
     cudaGraphExec_t exec;
     ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
     ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
-    cuda::layer_norm_backward(type, device_x.data(), device_dy.data(), device_weight.data(), nullptr, dx.data(),
-                              dw.data(), db.data(), workspace.data(), rows, width, epsilon, stream);
+    cuda::layer_norm_backward(type, op, device_x.data(), device_dy.data(), device_weight.data(), nullptr, dx.data(),
+                              dw.data(), db.data(), workspace.data(), stream);
     ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
     ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
     ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     const auto columns = elements_of(1, width);
-    expect_agrees(dw.download(), columns,
-                  reference::layer_norm_dw({rows, width, epsilon}, x.view(), dy.view(), columns), precision_of(type));
+    expect_agrees(dw.download(), columns, reference::layer_norm_dw(op, x.view(), dy.view(), columns),
+                  precision_of(type));
     EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
     EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
     EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
@@ -237,12 +239,12 @@ TEST(NormBackward, RefusesRowsThatDoNotFitInRegisters) {
     };
     for (const std::int64_t width : {16385, 16392, 65536}) {
         const std::string of_layer_norm = refusal([width] {
-            cuda::layer_norm_backward(DataType::fp16, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-                                      nullptr, 1, width, epsilon, nullptr);
+            cuda::layer_norm_backward(DataType::fp16, {1, width, epsilon}, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                      nullptr, nullptr, nullptr, nullptr);
         });
         const std::string of_rms_norm = refusal([width] {
-            cuda::rms_norm_backward(DataType::fp16, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 1, width,
-                                    epsilon, nullptr);
+            cuda::rms_norm_backward(DataType::fp16, {1, width, epsilon}, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                    nullptr, nullptr);
         });
         for (const std::string& text : {of_layer_norm, of_rms_norm}) {
             EXPECT_NE(text.find(std::to_string(width)), std::string::npos) << text;

@@ -26,11 +26,10 @@ class RmsNormOnDevice : public ::testing::TestWithParam<DataType> {
         const DeviceMatrix device_x(x, c.offset), device_weight(weight);
         const auto own = DeviceMatrix::poisoned(type, c.rows, c.width);
         const DeviceMatrix& out = c.in_place ? device_x : own;
-        cuda::rms_norm_forward(type, device_x.data(), device_weight.data(), out.data(), c.rows, c.width, epsilon,
-                               nullptr);
+        const RmsNorm op{c.rows, c.width, epsilon};
+        cuda::rms_norm_forward(type, op, device_x.data(), device_weight.data(), out.data(), nullptr);
         const auto elements = elements_of(c.rows, c.width, 4000);
-        expect_agrees(out.download(), elements,
-                      reference::rms_norm({c.rows, c.width, epsilon}, x.view(), weight.view(), elements),
+        expect_agrees(out.download(), elements, reference::rms_norm(op, x.view(), weight.view(), elements),
                       precision_of(type));
         if (!c.in_place) {
             EXPECT_EQ(device_x.download().bytes, x.bytes) << "x was written";
@@ -66,6 +65,7 @@ TEST_P(RmsNormOnDevice, CanBeCapturedInAGraph) {
     KBENCH_NEEDS_DEVICE();
     const DataType type = GetParam();
     constexpr std::int64_t rows = 64, width = 1280;
+    const RmsNorm op{rows, width, epsilon};
     const auto x = HostMatrix::normal(type, rows, width, 1), weight = HostMatrix::normal(type, 1, width, 2);
     const DeviceMatrix device_x(x), device_weight(weight);
     const auto out = DeviceMatrix::poisoned(type, rows, width);
@@ -74,14 +74,14 @@ TEST_P(RmsNormOnDevice, CanBeCapturedInAGraph) {
     cudaGraphExec_t exec;
     ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
     ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
-    cuda::rms_norm_forward(type, device_x.data(), device_weight.data(), out.data(), rows, width, epsilon, stream);
+    cuda::rms_norm_forward(type, op, device_x.data(), device_weight.data(), out.data(), stream);
     ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
     ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
     ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     const auto elements = elements_of(rows, width);
-    expect_agrees(out.download(), elements,
-                  reference::rms_norm({rows, width, epsilon}, x.view(), weight.view(), elements), precision_of(type));
+    expect_agrees(out.download(), elements, reference::rms_norm(op, x.view(), weight.view(), elements),
+                  precision_of(type));
     EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
     EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
     EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Types, RmsNormOnDevice,
 TEST(RmsNorm, RefusesRowsThatDoNotFitInRegisters) {
     for (const std::int64_t width : {16385, 16392, 65536}) {
         try {
-            cuda::rms_norm_forward(DataType::fp16, nullptr, nullptr, nullptr, 1, width, epsilon, nullptr);
+            cuda::rms_norm_forward(DataType::fp16, {1, width, epsilon}, nullptr, nullptr, nullptr, nullptr);
             FAIL() << "a width of " << width << " was accepted";
         } catch (const Unsupported& reason) {
             EXPECT_NE(std::string(reason.what()).find(std::to_string(width)), std::string::npos) << reason.what();

@@ -26,8 +26,8 @@ class SoftmaxOnDevice : public ::testing::TestWithParam<Types> {
         const DeviceMatrix device_scores(scores);
         const auto own = DeviceMatrix::poisoned(GetParam().probabilities, scores.rows, scores.columns);
         const DeviceMatrix& out = in_place ? device_scores : own;
-        cuda::softmax_forward(scores.type, device_scores.data(), GetParam().probabilities, out.data(), scores.rows,
-                              scores.columns, nullptr);
+        cuda::softmax_forward(scores.type, GetParam().probabilities, op(scores), device_scores.data(), out.data(),
+                              nullptr);
         return out.download();
     }
 
@@ -111,8 +111,9 @@ INSTANTIATE_TEST_SUITE_P(Types, SoftmaxOnDevice,
                          });
 
 TEST(Softmax, RefusesToWidenOrMixTypes) {
-    EXPECT_THROW(cuda::softmax_forward(DataType::fp16, nullptr, DataType::fp32, nullptr, 1, 8, nullptr), UsageError);
-    EXPECT_THROW(cuda::softmax_forward(DataType::fp64, nullptr, DataType::fp16, nullptr, 1, 8, nullptr), UsageError);
+    const Softmax op{1, 8, true};
+    EXPECT_THROW(cuda::softmax_forward(DataType::fp16, DataType::fp32, op, nullptr, nullptr, nullptr), UsageError);
+    EXPECT_THROW(cuda::softmax_forward(DataType::fp64, DataType::fp16, op, nullptr, nullptr, nullptr), UsageError);
 }
 
 class ScaleMaskOnDevice : public ::testing::TestWithParam<DataType> {};
@@ -124,16 +125,16 @@ TEST_P(ScaleMaskOnDevice, ScalesWhatIsVisibleAndNeverReadsTheRest) {
     for (const std::int64_t seq : {1, 17, 64, 100, 1024, 1283}) {
         SCOPED_TRACE(testing::Message() << "seq " << seq);
         const std::int64_t heads = 2, rows = heads * seq;
+        const ScaleMask op{{1, heads, seq, 64}, scale, false};
         auto scores = HostMatrix::normal(type, rows, seq, 1);
         auto poisoned = scores;  // a masked NaN that is read and scaled stays NaN
         for (std::int64_t row = 0; row < rows; ++row)
             for (std::int64_t column = row % seq + 1; column < seq; ++column)
                 poisoned.set(row, column, std::numeric_limits<double>::quiet_NaN());
         const DeviceMatrix device_scores(poisoned);
-        cuda::scale_mask_forward(type, device_scores.data(), rows, seq, scale, nullptr);
+        cuda::scale_mask_forward(type, op, device_scores.data(), nullptr);
         const auto elements = elements_of(rows, seq);
-        expect_agrees(device_scores.download(), elements,
-                      reference::scale_mask({{1, heads, seq, 64}, scale, false}, scores.view(), elements),
+        expect_agrees(device_scores.download(), elements, reference::scale_mask(op, scores.view(), elements),
                       precision_of(type));
     }
 }

@@ -57,7 +57,7 @@ class PrimitiveComputation final : public Computation {
     std::string implementation() const override { return primitive_->implementation(); }
     std::size_t workspace_bytes() const override { return primitive_->workspace_bytes(); }
     void run(std::span<void* const> pointers, void* workspace, void*) const override {
-        arguments_.call(run_, {pointers, workspace}, *primitive_);
+        arguments_.call(run_, {pointers, workspace, nullptr}, *primitive_);
     }
 
   private:

@@ -1,11 +1,13 @@
 // Who computes what, and why not: the one function that decides, and the tables of the built-in providers.
 #include "bench/plan/provider.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 #include <vector>
 
 #include "bench/plan/fuse.h"
@@ -21,6 +23,7 @@ namespace kbench {
 namespace {
 
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 
 /// A computation that says which row it is of.
 std::unique_ptr<Computation> named(std::string name) {
@@ -328,6 +331,36 @@ Model small_model_of(AttentionKind attention) {
     Gpt2Config config{"tiny", 64, 2, 4};
     config.vocab_size = 100;
     return make_gpt2(config, 2, 8, attention);
+}
+
+/// Computations that can be made where no GPU is, of those that the models' steps need; the others ask the device.
+TEST(CudaProviders, FindWhatStepsReadAndWriteByName) {
+    std::vector<Model> models;
+    for (const AttentionKind attention : {AttentionKind::fused, AttentionKind::unfused})
+        models.push_back(small_model_of(attention));
+    models.push_back(with_backward(small_model_of(AttentionKind::fused), {}));
+    models.push_back(
+        with_backward(small_model_of(AttentionKind::fused), {.adamw = true, .norm = true, .accumulate = true}));
+    for (const Cell cell : {Cell::lstm, Cell::gru, Cell::rnn}) {
+        const DeepSpeech2Config config{"tiny", cell, 64, 2, 8};
+        models.push_back(make_deepspeech2(config, 2, 100));
+        models.push_back(with_backward(models.back(), {}));
+    }
+    std::set<std::string> made;
+    const auto providers = make_providers(BackendKind::cuda, {});
+    for (const Model& model : models)
+        for (const Precision precision : all_precisions)
+            for (const AssignedStep& s : assign_steps(model, precision, providers, {}, 64)) {
+                const std::string text = fmt::format("{} {}", name(s.step.direction), op_name(s.step));
+                try {
+                    s.provider->make(s.step, precision);
+                    made.insert(text);
+                } catch (const std::logic_error& mistake) {
+                    ADD_FAILURE() << text << " " << shape_text(s.step) << ": " << mistake.what();
+                } catch (const Error&) {  // there is no device
+                }
+            }
+    EXPECT_THAT(made, IsSupersetOf({"fwd embedding", "fwd layernorm", "bwd residual", "bwd batchnorm", "bwd ctc"}));
 }
 
 TEST(CudaProviders, ModelsRunTheirProductsOnCublasLtUnlessAskedOtherwise) {

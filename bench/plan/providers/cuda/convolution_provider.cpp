@@ -1,6 +1,10 @@
 // Binds the operands of a convolution, and of what it absorbs, to kbench's own kernels.
 #include "bench/plan/providers/cuda/convolution_provider.h"
 
+#include <utility>
+#include <vector>
+
+#include "bench/plan/bind.h"
 #include "kernels/convolution/conv2d.h"
 #include "kernels/convolution/conv2d_gradient.h"
 #include "models/ops/list.h"
@@ -25,65 +29,84 @@ std::string why_not(const Conv2d& op, const Step& step, Precision) {
     return "";
 }
 
-/// Takes what the absorbed ops read, in their order.
-cuda::Conv2dEpilogue epilogue_of(const Conv2d& op, const Step& step, OperandCursor& in) {
-    cuda::Conv2dEpilogue epilogue;
-    epilogue.bias = in.next_if(op.bias);
-    epilogue.chain = step.ops.size() > 1;
-    std::size_t masks = 0;
-    for (std::size_t i = step.head + 1; i < step.ops.size(); ++i) {
-        if (const auto* mask = step.ops[i].get_if<TimeMask>())
-            epilogue.masks[masks++] = {in.next<const std::int32_t>(), mask->frames_per_step};
-        if (const auto* norm = step.ops[i].get_if<BatchNorm>()) {
-            epilogue.weight = in.next();
-            epilogue.shift = in.next();
-            epilogue.mean = in.next();
-            epilogue.variance = in.next();
-            epilogue.epsilon = norm->epsilon;
+/// Where the operands of a convolution stand, and those of what it absorbs.
+class ConvolutionSlots {
+  public:
+    explicit ConvolutionSlots(Binding binding)
+        : x_(next(binding, "x")), weight_(next(binding, "weight")), out_(next(binding, "out", true)) {
+        const Step& step = binding.step;
+        epilogue_.chain = step.ops.size() > 1;
+        const auto by_filter = [&](Vector vector, std::string_view name) {
+            by_filter_.emplace_back(vector, next(binding, name));
+        };
+        if (step.as<Conv2d>().bias) by_filter(&Epilogue::bias, "bias");
+        for (std::size_t i = step.head + 1; i < step.ops.size(); ++i) {
+            if (const auto* mask = step.ops[i].get_if<TimeMask>()) {
+                epilogue_.masks[lengths_.size()].frames_per_step = mask->frames_per_step;
+                lengths_.push_back(next(binding, "lengths"));
+            }
+            if (const auto* norm = step.ops[i].get_if<BatchNorm>()) {
+                by_filter(&Epilogue::weight, "weight");
+                by_filter(&Epilogue::shift, "bias");
+                by_filter(&Epilogue::mean, "running_mean");
+                by_filter(&Epilogue::variance, "running_var");
+                epilogue_.epsilon = norm->epsilon;
+            }
+            if (const auto* clip = step.ops[i].get_if<Hardtanh>()) {
+                epilogue_.low = clip->low;
+                epilogue_.high = clip->high;
+            }
         }
-        if (const auto* clip = step.ops[i].get_if<Hardtanh>()) {
-            epilogue.low = clip->low;
-            epilogue.high = clip->high;
-        }
+        binding.expect_all_taken();
     }
-    return epilogue;
-}
+
+    cuda::Conv2dPointers pointers(std::span<void* const> operands, void* workspace) const {
+        return {.x = x_.of(operands), .weight = weight_.of(operands), .out = out_.of(operands), .workspace = workspace};
+    }
+    cuda::Conv2dEpilogue epilogue(std::span<void* const> operands) const {
+        cuda::Conv2dEpilogue epilogue = epilogue_;
+        for (const auto& [vector, slot] : by_filter_) epilogue.*vector = slot.of(operands);
+        for (std::size_t i = 0; i < lengths_.size(); ++i)
+            epilogue.masks[i].lengths = static_cast<const std::int32_t*>(lengths_[i].of(operands));
+        return epilogue;
+    }
+
+  private:
+    using Epilogue = cuda::Conv2dEpilogue;
+    using Vector = decltype(&Epilogue::bias);  ///< [out_channels]
+
+    /// The first operand of that name which was not taken yet: several ops have one, and take theirs in their order.
+    static Slot next(Binding& binding, std::string_view name, bool is_written = false) {
+        const Slot slot = binding.take(name, is_written);
+        binding.operands[slot.index()].name.clear();
+        return slot;
+    }
+
+    Slot x_, weight_, out_;
+    std::vector<std::pair<Vector, Slot>> by_filter_;
+    std::vector<Slot> lengths_;  ///< of the masks
+    Epilogue epilogue_;          ///< but for what the slots hold
+};
 
 std::unique_ptr<Computation> conv2d(const Conv2d& op, const Step& step, Precision precision) {
     return make_computation(
         cuda::conv2d_kernel_name(op, precision),
-        [=](OperandCursor in, void* workspace, void* stream) {
-            const void* x = in.next();
-            const void* weight = in.next();
-            const cuda::Conv2dEpilogue epilogue = epilogue_of(op, step, in);
-            cuda::conv2d_forward(precision, op, {x, weight, in.next(), workspace}, epilogue,
+        [=, slots = ConvolutionSlots(Binding(step, precision))](std::span<void* const> operands, void* workspace,
+                                                                void* stream) {
+            cuda::conv2d_forward(precision, op, slots.pointers(operands, workspace), slots.epilogue(operands),
                                  static_cast<cudaStream_t>(stream));
         },
         1, cuda::conv2d_workspace(op, precision));
 }
 
-std::unique_ptr<Computation> dgrad(const Conv2d& op, const Step&, Precision precision) {
-    return make_computation(
-        cuda::conv2d_dgrad_kernel_name(op, precision),
-        [=](OperandCursor in, void* workspace, void* stream) {
-            const void* dy = in.next();
-            const void* weight = in.next();
-            cuda::conv2d_dgrad(precision, op, dy, weight, in.next(), workspace, static_cast<cudaStream_t>(stream));
-        },
-        1, cuda::conv2d_dgrad_workspace(op, precision), cuda::conv2d_dgrad_spared_flops(op, precision));
+std::unique_ptr<Computation> dgrad(const Conv2d& op, const Step& step, Precision precision) {
+    return bound(cuda::conv2d_dgrad_kernel_name(op, precision), cuda::conv2d_dgrad, step, precision,
+                 cuda::conv2d_dgrad_workspace(op, precision), cuda::conv2d_dgrad_spared_flops(op, precision));
 }
 
-std::unique_ptr<Computation> wgrad(const Conv2d& op, const Step&, Precision precision) {
-    return make_computation(
-        cuda::conv2d_wgrad_kernel_name(op, precision),
-        [=](OperandCursor in, void* workspace, void* stream) {
-            const void* x = in.next();
-            const void* dy = in.next();
-            void* dw = in.next();
-            void* db = in.next_if(op.bias);
-            cuda::conv2d_wgrad(precision, op, x, dy, dw, db, workspace, static_cast<cudaStream_t>(stream));
-        },
-        1, cuda::conv2d_wgrad_workspace(op, precision));
+std::unique_ptr<Computation> wgrad(const Conv2d& op, const Step& step, Precision precision) {
+    return bound(cuda::conv2d_wgrad_kernel_name(op, precision), cuda::conv2d_wgrad, step, precision,
+                 cuda::conv2d_wgrad_workspace(op, precision));
 }
 
 template <class Make>

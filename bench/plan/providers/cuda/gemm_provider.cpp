@@ -6,6 +6,7 @@
 
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/cuda/weight_problem.h"
+#include "bench/plan/providers/product_slots.h"
 #include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/gemm/cublaslt.h"
@@ -126,17 +127,21 @@ class WeightComputation final : public ProductComputation<Product> {
   public:
     /// `transposed_from`: the weight as the checkpoint has it, when it is to be kept transposed; null to keep it as it
     /// is.
-    WeightComputation(Product product, const GemmProblem& problem, const GemmProblem* transposed_from = nullptr)
+    WeightComputation(Product product, const Step& step, Precision precision,
+                      const GemmProblem* transposed_from = nullptr)
         : ProductComputation<Product>(std::move(product)),
-          bias_(problem.bias),
-          keeps_argument_(problem.keeps_argument) {
+          x_(step, precision, "x"),
+          weight_(step, precision, "w"),
+          bias_(step, precision, "bias?"),
+          argument_(step, precision, "sum?"),
+          out_(step, precision, "out") {
         if (transposed_from != nullptr) plain_ = *transposed_from;
     }
     std::string implementation() const override {
         return ProductComputation<Product>::implementation() + (plain_ ? ", weight kept as [n, k]" : "");
     }
     std::optional<std::size_t> packed_bytes(std::size_t index) const override {
-        if (!plain_ || index != 1) return std::nullopt;
+        if (!plain_ || !weight_.is(index)) return std::nullopt;
         return static_cast<std::size_t>(plain_->k * plain_->n) * size_of(storage_type(plain_->precision));
     }
     void pack(std::size_t index, const void* plain, void* packed) const override {
@@ -147,71 +152,71 @@ class WeightComputation final : public ProductComputation<Product> {
     std::unique_ptr<Computation> resized(const Step& grown, Precision precision) const override {
         const GemmProblem plain = weight_problem(grown.as<Gemm>(), grown, precision);
         return std::make_unique<WeightComputation>(
-            with_algorithm_of(this->product_, plain_ ? with_transposed_weight(plain) : plain), plain,
+            with_algorithm_of(this->product_, plain_ ? with_transposed_weight(plain) : plain), grown, precision,
             plain_ ? &plain : nullptr);
     }
     void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
-        OperandCursor in(pointers);
-        const void* x = in.next();
-        const void* w = in.next();
-        const void* bias = in.next_if(bias_);
-        void* argument = in.next_if(keeps_argument_);
-        this->product_.run({x, w, bias, in.next(), argument}, workspace, static_cast<cudaStream_t>(stream));
+        this->product_.run(
+            {x_.of(pointers), weight_.of(pointers), bias_.of(pointers), out_.of(pointers), argument_.of(pointers)},
+            workspace, static_cast<cudaStream_t>(stream));
     }
 
   private:
-    bool bias_, keeps_argument_;
+    Slot x_, weight_, bias_, argument_, out_;
     std::optional<GemmProblem> plain_;
 };
 
 template <class Product>
 class GradientComputation final : public ProductComputation<Product> {
   public:
-    GradientComputation(Product product, const GemmProblem& problem, bool left_is_second, bool accumulates)
+    GradientComputation(Product product, const Gemm& op, const Step& step, Precision precision)
         : ProductComputation<Product>(std::move(product)),
-          gelu_(problem.gelu_gradient),
-          bias_(problem.bias_gradient),
-          stores_16_bits_(size_of(problem.out_type) == 2),
-          left_is_second_(left_is_second),
-          accumulates_(accumulates) {}
+          slots_(op, step, precision),
+          gelu_x_(absorbs_gelu(step) ? Slot(step, precision, "x") : Slot()),
+          bias_gradient_(step, precision, "db?"),
+          stores_16_bits_(size_of(storage_type(precision)) == 2),
+          accumulates_(op.accumulates && step.direction == Direction::wgrad) {}
     std::unique_ptr<Computation> resized(const Step& grown, Precision precision) const override {
-        const GemmProblem problem = gradient_problem(grown.as<Gemm>(), grown, precision);
-        return std::make_unique<GradientComputation>(with_algorithm_of(this->product_, problem), problem,
-                                                     left_is_second_, accumulates_);
+        const Gemm& op = grown.as<Gemm>();
+        return std::make_unique<GradientComputation>(
+            with_algorithm_of(this->product_, gradient_problem(op, grown, precision)), op, grown, precision);
     }
     void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
-        OperandCursor in(pointers);
-        const void *left = in.next(), *right = in.next();
-        if (left_is_second_) std::swap(left, right);
-        void* gelu_x = in.next_if(gelu_);
-        void* db = in.next_if(bias_);
-        this->product_.run({left, right, nullptr, in.next(), gelu_x, db}, workspace, static_cast<cudaStream_t>(stream),
-                           accumulates_);
+        this->product_.run({slots_.left.of(pointers), slots_.right.of(pointers), nullptr, slots_.out.of(pointers),
+                            gelu_x_.of(pointers), bias_gradient_.of(pointers)},
+                           workspace, static_cast<cudaStream_t>(stream), accumulates_);
     }
 
     /// Some of cuBLASLt's kernels store the product before they apply the slope.
-    int roundings() const override { return gelu_ && stores_16_bits_ ? 2 : 1; }
+    int roundings() const override { return !gelu_x_.is_missing() && stores_16_bits_ ? 2 : 1; }
 
   private:
-    bool gelu_, bias_, stores_16_bits_, left_is_second_, accumulates_;
+    ProductSlots slots_;
+    Slot gelu_x_, bias_gradient_;
+    bool stores_16_bits_, accumulates_;
 };
 
 template <class Product>
 class ScoresComputation final : public ProductComputation<Product> {
   public:
-    ScoresComputation(Product product, const AttentionScores& op, const GemmProblem& problem)
-        : ProductComputation<Product>(std::move(product)), shape_(op.shape), problem_(problem) {}
+    ScoresComputation(Product product, const GemmProblem& problem, const Step& step, Precision precision)
+        : ProductComputation<Product>(std::move(product)),
+          shape_(step.as<AttentionScores>().shape),
+          problem_(problem),
+          qkv_(step, precision, "qkv"),
+          scores_(step, precision, "scores") {}
     std::unique_ptr<Computation> resized(const Step& grown, Precision precision) const override {
-        const auto& op = grown.as<AttentionScores>();
-        const GemmProblem problem = scores_problem(op, precision);
-        return std::make_unique<ScoresComputation>(with_algorithm_of(this->product_, problem), op, problem);
+        const GemmProblem problem = scores_problem(grown.as<AttentionScores>(), precision);
+        return std::make_unique<ScoresComputation>(with_algorithm_of(this->product_, problem), problem, grown,
+                                                   precision);
     }
     void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
         const DataType type = storage_type(problem_.precision);
         const std::int64_t width = shape_.heads * shape_.head_size;
         for (std::int64_t b = 0; b < shape_.batch; ++b) {
-            const std::byte* q = at(pointers[0], b * shape_.seq * 3 * width, type);
-            const std::byte* scores = at(pointers[1], b * shape_.heads * problem_.stride_out, problem_.out_type);
+            const std::byte* q = at(qkv_.of(pointers), b * shape_.seq * 3 * width, type);
+            const std::byte* scores =
+                at(scores_.of(pointers), b * shape_.heads * problem_.stride_out, problem_.out_type);
             this->product_.run({q, at(q, width, type), nullptr, const_cast<std::byte*>(scores)}, workspace,
                                static_cast<cudaStream_t>(stream));
         }
@@ -220,25 +225,31 @@ class ScoresComputation final : public ProductComputation<Product> {
   private:
     AttentionShape shape_;
     GemmProblem problem_;
+    Slot qkv_, scores_;
 };
 
 template <class Product>
 class ContextComputation final : public ProductComputation<Product> {
   public:
-    ContextComputation(Product product, const AttentionContext& op, const GemmProblem& problem)
-        : ProductComputation<Product>(std::move(product)), shape_(op.shape), problem_(problem) {}
+    ContextComputation(Product product, const GemmProblem& problem, const Step& step, Precision precision)
+        : ProductComputation<Product>(std::move(product)),
+          shape_(step.as<AttentionContext>().shape),
+          problem_(problem),
+          probabilities_(step, precision, "probabilities"),
+          qkv_(step, precision, "qkv"),
+          out_(step, precision, "out") {}
     std::unique_ptr<Computation> resized(const Step& grown, Precision precision) const override {
-        const auto& op = grown.as<AttentionContext>();
-        const GemmProblem problem = context_problem(op, precision);
-        return std::make_unique<ContextComputation>(with_algorithm_of(this->product_, problem), op, problem);
+        const GemmProblem problem = context_problem(grown.as<AttentionContext>(), precision);
+        return std::make_unique<ContextComputation>(with_algorithm_of(this->product_, problem), problem, grown,
+                                                    precision);
     }
     void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
         const DataType type = storage_type(problem_.precision);
         const std::int64_t width = shape_.heads * shape_.head_size;
         for (std::int64_t b = 0; b < shape_.batch; ++b) {
-            const std::byte* p = at(pointers[0], b * shape_.heads * problem_.stride_x, type);
-            const std::byte* v = at(pointers[1], b * shape_.seq * 3 * width + 2 * width, type);
-            const std::byte* out = at(pointers[2], b * shape_.seq * width, type);
+            const std::byte* p = at(probabilities_.of(pointers), b * shape_.heads * problem_.stride_x, type);
+            const std::byte* v = at(qkv_.of(pointers), b * shape_.seq * 3 * width + 2 * width, type);
+            const std::byte* out = at(out_.of(pointers), b * shape_.seq * width, type);
             this->product_.run({p, v, nullptr, const_cast<std::byte*>(out)}, workspace,
                                static_cast<cudaStream_t>(stream));
         }
@@ -247,31 +258,30 @@ class ContextComputation final : public ProductComputation<Product> {
   private:
     AttentionShape shape_;
     GemmProblem problem_;
+    Slot probabilities_, qkv_, out_;
 };
 
 /// Rows of attention's products, which both libraries compute alike.
 template <class Maker>
 ProviderOp scores_row(Maker make) {
-    return Computes<AttentionScores>{.make = [make](const AttentionScores& op, const Step&, Precision precision) {
+    return Computes<AttentionScores>{.make = [make](const AttentionScores& op, const Step& step, Precision precision) {
         const GemmProblem problem = scores_problem(op, precision);
-        return std::make_unique<ScoresComputation<decltype(make(problem))>>(make(problem), op, problem);
+        return std::make_unique<ScoresComputation<decltype(make(problem))>>(make(problem), problem, step, precision);
     }};
 }
 template <class Maker>
 ProviderOp context_row(Maker make) {
-    return Computes<AttentionContext>{.make = [make](const AttentionContext& op, const Step&, Precision precision) {
+    return Computes<AttentionContext>{.make = [make](const AttentionContext& op, const Step& step,
+                                                     Precision precision) {
         const GemmProblem problem = context_problem(op, precision);
-        return std::make_unique<ContextComputation<decltype(make(problem))>>(make(problem), op, problem);
+        return std::make_unique<ContextComputation<decltype(make(problem))>>(make(problem), problem, step, precision);
     }};
 }
 
 template <class Maker>
 std::unique_ptr<Computation> make_gradient(const Maker& make, const Gemm& op, const Step& step, Precision precision) {
-    const GemmProblem problem = gradient_problem(op, step, precision);
-    auto made = make(problem);
-    return std::make_unique<GradientComputation<decltype(made)>>(std::move(made), problem,
-                                                                 op.product(step.direction).left_is_second,
-                                                                 op.accumulates && step.direction == Direction::wgrad);
+    auto made = make(gradient_problem(op, step, precision));
+    return std::make_unique<GradientComputation<decltype(made)>>(std::move(made), op, step, precision);
 }
 
 template <class Maker>
@@ -346,15 +356,15 @@ ProviderOp bias_gradient_row(const LtMaker& maker, const Lacking& lacking, bool 
 std::unique_ptr<Computation> lt_gemm(const LtMaker& make, const Gemm& op, const Step& step, Precision precision) {
     const GemmProblem plain = weight_problem(op, step, precision);
     if (op.weight_transposed || step.weights_change || !make.cache)
-        return std::make_unique<WeightComputation<cuda::LtGemm>>(make(plain), plain);
+        return std::make_unique<WeightComputation<cuda::LtGemm>>(make(plain), step, precision);
     const GemmProblem transposed = with_transposed_weight(plain);
     if (plain.keeps_argument && !cuda::lt_lacks(transposed, lt_workspace_limit, false).empty())
-        return std::make_unique<WeightComputation<cuda::LtGemm>>(make(plain), plain);
+        return std::make_unique<WeightComputation<cuda::LtGemm>>(make(plain), step, precision);
     cuda::LtGemm as_stored = make(plain), as_copied = make(transposed);
     constexpr double worth_a_copy = 0.97;
     if (as_copied.algorithm().median_us < worth_a_copy * as_stored.algorithm().median_us)
-        return std::make_unique<WeightComputation<cuda::LtGemm>>(std::move(as_copied), plain, &plain);
-    return std::make_unique<WeightComputation<cuda::LtGemm>>(std::move(as_stored), plain);
+        return std::make_unique<WeightComputation<cuda::LtGemm>>(std::move(as_copied), step, precision, &plain);
+    return std::make_unique<WeightComputation<cuda::LtGemm>>(std::move(as_stored), step, precision);
 }
 
 }  // namespace
@@ -399,9 +409,8 @@ std::unique_ptr<Provider> make_cublas(const ProviderContext&) {
         Provider{.name = "cublas",
                  .ops = {Computes<Gemm>{.make =
                                             [make](const Gemm& op, const Step& step, Precision precision) {
-                                                const GemmProblem problem = weight_problem(op, step, precision);
                                                 return std::make_unique<WeightComputation<cuda::CublasGemm>>(
-                                                    make(problem), problem);
+                                                    make(weight_problem(op, step, precision)), step, precision);
                                             }},
                          gradient_row(make), scores_row(make), context_row(make)},
                  .workspace_limit = cuda::CublasGemm::workspace_bytes});

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "bench/plan/providers/cuda/weight_problem.h"
+#include "bench/plan/providers/product_slots.h"
 
 namespace kbench {
 namespace {
@@ -30,10 +31,11 @@ ProviderOp ladder_gemm(GemmRung (*rung_for)(Precision precision)) {
                 const cuda::GemmProblem problem = weight_problem(op, step, precision);
                 const GemmRung rung = rung_for(precision);
                 return make_computation(
-                    cuda::gemm_kernel_name(rung, problem), [rung, problem](OperandCursor in, void*, void* stream) {
-                        const void* x = in.next();
-                        const void* w = in.next();
-                        cuda::gemm(rung, problem, {x, w, nullptr, in.next()}, static_cast<cudaStream_t>(stream));
+                    cuda::gemm_kernel_name(rung, problem), [rung, problem, slots = ProductSlots(op, step, precision)](
+                                                               std::span<void* const> pointers, void*, void* stream) {
+                        cuda::gemm(rung, problem,
+                                   {slots.left.of(pointers), slots.right.of(pointers), nullptr, slots.out.of(pointers)},
+                                   static_cast<cudaStream_t>(stream));
                     });
             }};
 }
