@@ -9,18 +9,12 @@
 
 #include "kbench/operand.h"
 #include "kbench/precision.h"
-#include "models/ops/batchnorm.h"
 #include "models/ops/hardtanh.h"
 #include "models/ops/time_mask.h"
 #include "models/ops/to_sequence.h"
 
 namespace kbench::cuda {
 
-/// out = norm(x + residual) with the channels' running statistics; the sum is not rounded. `residual` may be null, and
-/// is where op.channels > 0. out may be x or residual.
-void batch_norm_forward(DataType type, const BatchNorm& op, In<"x"> x, In<"residual?"> residual, In<"weight"> weight,
-                        In<"bias"> bias, In<"running_mean"> mean, In<"running_var"> variance, Out<"out"> out,
-                        cudaStream_t stream);
 /// out may be x. NaN stays NaN.
 void hardtanh_forward(DataType type, const Hardtanh& op, In<"x"> x, Out<"out"> out, cudaStream_t stream);
 /// out may be x. Masked elements are not read.

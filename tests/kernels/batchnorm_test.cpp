@@ -1,10 +1,12 @@
-// Batch norm in training, and the backward of it, of clipping and of the transposition, against the reference.
+// Batch norm with running statistics and in training, and the backward of it, of clipping and of the transposition,
+// against the reference.
 #include "kernels/norm/batchnorm.h"
 
 #include <algorithm>
 
 #include "kernels/sequence.h"
 #include "tests/kernels/device_matrix.h"
+#include "tests/kernels/place.h"
 
 namespace kbench::test {
 namespace {
@@ -26,6 +28,29 @@ void expect_operand(const DeviceMatrix& made, const Step& step, std::size_t outp
     const HostMatrix host = made.download();
     const auto elements = elements_of(host.rows, host.columns, 4000);
     expect_agrees(host, elements, reference::evaluate(step, output, views, elements), precision_of(type));
+}
+
+void check_forward(DataType type, const BatchNorm& op, bool with_residual, const Place& place) {
+    SCOPED_TRACE(testing::Message() << op.text() << " residual " << with_residual);
+    const std::int64_t channels = op.channel_count();
+    const auto x = HostMatrix::normal(type, op.rows, op.width, 1, 2, 5);
+    const auto residual = HostMatrix::normal(type, op.rows, op.width, 2);
+    const auto weight = HostMatrix::normal(type, 1, channels, 3), bias = HostMatrix::normal(type, 1, channels, 4);
+    const auto mean = HostMatrix::normal(type, 1, channels, 5, 1, 5);
+    const auto variance = HostMatrix::normal(type, 1, channels, 6, 0.1, 1);
+    const DeviceMatrix device_residual(residual), device_weight(weight), device_bias(bias), device_mean(mean),
+        device_variance(variance);
+    check_at(
+        x, place, op.rows, op.width,
+        [&](const void* in, void* out) {
+            cuda::batch_norm_forward(type, op, in, with_residual ? device_residual.data() : nullptr,
+                                     device_weight.data(), device_bias.data(), device_mean.data(),
+                                     device_variance.data(), out, nullptr);
+        },
+        [&](const auto& elements) {
+            return reference::batch_norm(op, x.view(), weight.view(), bias.view(), mean.view(), variance.view(),
+                                         elements, with_residual ? residual.view() : reference::View{});
+        });
 }
 
 void check_training(DataType type, BatchNorm op, double around, bool in_place, std::int64_t offset = 0) {
@@ -90,13 +115,13 @@ void check_backward(DataType type, BatchNorm op, bool accumulates, bool in_place
         cuda::batch_norm_backward(type, op, device_x.data(), device_dy.data(), device_weight.data(), device_mean.data(),
                                   device_rstd.data(), dx.data(), dw.data(), db.data(), workspace.data(), nullptr);
         const DeviceMatrix* made[] = {&dx, &dw, &db};
-        const std::size_t places[] = {dx_at, dw_at, dw_at + 1};
+        const std::size_t operands[] = {dx_at, dw_at, dw_at + 1};
         for (std::size_t i = 0; i < 3; ++i) {
             if (turn == 0) {
-                expect_operand(*made[i], Step::of(op, Direction::bwd), places[i], views, type);
+                expect_operand(*made[i], Step::of(op, Direction::bwd), operands[i], views, type);
                 first.push_back(made[i]->download());
             } else {
-                EXPECT_EQ(made[i]->download().bytes == first[i].bytes, true) << "other bits of operand " << places[i];
+                EXPECT_EQ(made[i]->download().bytes == first[i].bytes, true) << "other bits of operand " << operands[i];
             }
         }
     }
@@ -119,6 +144,49 @@ const BatchNorm shapes[] = {{2, 1},
                             {12, 5000, 3, 2},
                             {2 * 10000, 1, 10, 1000},
                             {2 * 7000, 2, 7000, 1}};
+
+TEST_P(BatchNormOnDevice, ForwardOfColumnsOfAnyShapeAndAlignment) {
+    KBENCH_NEEDS_DEVICE();
+    for (const std::int64_t rows : {1, 7, 130, 3000})
+        for (const std::int64_t width : {1, 8, 65, 100, 1024, 1283, 2112})
+            for (const bool residual : {false, true}) check_forward(GetParam(), {rows, width}, residual, {});
+    for (const Place& place : places)
+        for (const std::int64_t width : {1024, 1283})
+            for (const bool residual : {false, true}) check_forward(GetParam(), {37, width}, residual, place);
+}
+
+TEST_P(BatchNormOnDevice, ForwardOfImagesOfAnyShapeAndAlignment) {
+    KBENCH_NEEDS_DEVICE();
+    const BatchNorm images[] = {{2 * 3 * 4, 9, 3, 4}, {5 * 2, 33, 5, 1},          {1, 70, 1, 1},
+                                {64, 1, 8, 1},        {3 * 4 * 41, 59, 4, 41},    {4 * 32 * 41, 500, 32, 41},
+                                {12, 5000, 3, 2},     {2 * 100000, 1, 10, 10000}, {2 * 70000, 2, 70000, 1}};
+    for (const BatchNorm& op : images)
+        for (const Place& place : places) check_forward(GetParam(), op, false, place);
+}
+
+TEST_P(BatchNormOnDevice, ForwardAtTheSizesOfAModel) {
+    KBENCH_NEEDS_DEVICE();
+    check_forward(GetParam(), {16000, 1024}, false, {});
+    check_forward(GetParam(), {16000, 1024}, true, {});
+    check_forward(GetParam(), {41984, 500, 32, 41}, false, {});
+    check_forward(GetParam(), {600001, 8}, true, {});
+}
+
+TEST_P(BatchNormOnDevice, ForwardOfColumnsWritesOverTheResidual) {
+    KBENCH_NEEDS_DEVICE();
+    const DataType type = GetParam();
+    const BatchNorm op{37, 1024};
+    const auto x = HostMatrix::normal(type, 37, 1024, 1), residual = HostMatrix::normal(type, 37, 1024, 2);
+    const auto vector = HostMatrix::normal(type, 1, 1024, 3, 0.1, 1);
+    const DeviceMatrix device_x(x), device_residual(residual), device(vector);
+    cuda::batch_norm_forward(type, op, device_x.data(), device_residual.data(), device.data(), device.data(),
+                             device.data(), device.data(), device_residual.data(), nullptr);
+    const auto elements = elements_of(37, 1024);
+    expect_agrees(device_residual.download(), elements,
+                  reference::batch_norm(op, x.view(), vector.view(), vector.view(), vector.view(), vector.view(),
+                                        elements, residual.view()),
+                  precision_of(type));
+}
 
 TEST_P(BatchNormOnDevice, InTrainingOfAnyShapeAndAlignment) {
     KBENCH_NEEDS_DEVICE();

@@ -1,105 +1,16 @@
-// Batch norm, clipping, masks and the transposition against the reference.
+// Clipping, masks and the transposition against the reference.
 #include "kernels/sequence.h"
 
 #include <cmath>
 #include <limits>
 
 #include "tests/kernels/device_matrix.h"
+#include "tests/kernels/place.h"
 
 namespace kbench::test {
 namespace {
 
 class SequenceOnDevice : public ::testing::TestWithParam<DataType> {};
-
-/// Where a result lies: `offset` elements past a 256-byte boundary, or where the input lies.
-struct Place {
-    std::int64_t offset_in = 0, offset_out = 0;
-    bool in_place = false;
-};
-constexpr Place places[] = {{}, {1, 1}, {0, 1}, {3, 0}, {.in_place = true}, {.offset_in = 5, .in_place = true}};
-
-/// Runs `run(x, out)` on the device and compares all or `limit` elements.
-template <class Run, class Reference>
-void check(const HostMatrix& x, const Place& place, std::int64_t out_rows, std::int64_t out_columns, Run run,
-           Reference reference) {
-    SCOPED_TRACE(testing::Message() << "offsets " << place.offset_in << ", " << place.offset_out << " in place "
-                                    << place.in_place);
-    const DeviceMatrix device_x(x, place.offset_in);
-    const auto own = DeviceMatrix::poisoned(x.type, out_rows, out_columns, 0, place.offset_out);
-    const DeviceMatrix& out = place.in_place ? device_x : own;
-    run(device_x.data(), out.data());
-    const auto elements = elements_of(out_rows, out_columns);
-    expect_agrees(out.download(), elements, reference(elements), precision_of(x.type));
-    if (!place.in_place) {
-        EXPECT_EQ(device_x.download().bytes, x.bytes) << "x was written";
-    }
-}
-
-void check_norm(DataType type, const BatchNorm& op, bool with_residual, const Place& place) {
-    SCOPED_TRACE(testing::Message() << op.text() << " residual " << with_residual);
-    const std::int64_t channels = op.channel_count();
-    const auto x = HostMatrix::normal(type, op.rows, op.width, 1, 2, 5);
-    const auto residual = HostMatrix::normal(type, op.rows, op.width, 2);
-    const auto weight = HostMatrix::normal(type, 1, channels, 3), bias = HostMatrix::normal(type, 1, channels, 4);
-    const auto mean = HostMatrix::normal(type, 1, channels, 5, 1, 5);
-    const auto variance = HostMatrix::normal(type, 1, channels, 6, 0.1, 1);
-    const DeviceMatrix device_residual(residual), device_weight(weight), device_bias(bias), device_mean(mean),
-        device_variance(variance);
-    check(
-        x, place, op.rows, op.width,
-        [&](const void* in, void* out) {
-            cuda::batch_norm_forward(type, op, in, with_residual ? device_residual.data() : nullptr,
-                                     device_weight.data(), device_bias.data(), device_mean.data(),
-                                     device_variance.data(), out, nullptr);
-        },
-        [&](const auto& elements) {
-            return reference::batch_norm(op, x.view(), weight.view(), bias.view(), mean.view(), variance.view(),
-                                         elements, with_residual ? residual.view() : reference::View{});
-        });
-}
-
-TEST_P(SequenceOnDevice, BatchNormOfColumnsOfAnyShapeAndAlignment) {
-    KBENCH_NEEDS_DEVICE();
-    for (const std::int64_t rows : {1, 7, 130, 3000})
-        for (const std::int64_t width : {1, 8, 65, 100, 1024, 1283, 2112})
-            for (const bool residual : {false, true}) check_norm(GetParam(), {rows, width}, residual, {});
-    for (const Place& place : places)
-        for (const std::int64_t width : {1024, 1283})
-            for (const bool residual : {false, true}) check_norm(GetParam(), {37, width}, residual, place);
-}
-
-TEST_P(SequenceOnDevice, BatchNormOfImagesOfAnyShapeAndAlignment) {
-    KBENCH_NEEDS_DEVICE();
-    const BatchNorm shapes[] = {{2 * 3 * 4, 9, 3, 4}, {5 * 2, 33, 5, 1},          {1, 70, 1, 1},
-                                {64, 1, 8, 1},        {3 * 4 * 41, 59, 4, 41},    {4 * 32 * 41, 500, 32, 41},
-                                {12, 5000, 3, 2},     {2 * 100000, 1, 10, 10000}, {2 * 70000, 2, 70000, 1}};
-    for (const BatchNorm& op : shapes)
-        for (const Place& place : places) check_norm(GetParam(), op, false, place);
-}
-
-TEST_P(SequenceOnDevice, BatchNormAtTheSizesOfAModel) {
-    KBENCH_NEEDS_DEVICE();
-    check_norm(GetParam(), {16000, 1024}, false, {});
-    check_norm(GetParam(), {16000, 1024}, true, {});
-    check_norm(GetParam(), {41984, 500, 32, 41}, false, {});
-    check_norm(GetParam(), {600001, 8}, true, {});
-}
-
-TEST_P(SequenceOnDevice, BatchNormOfColumnsWritesOverTheResidual) {
-    KBENCH_NEEDS_DEVICE();
-    const DataType type = GetParam();
-    const BatchNorm op{37, 1024};
-    const auto x = HostMatrix::normal(type, 37, 1024, 1), residual = HostMatrix::normal(type, 37, 1024, 2);
-    const auto vector = HostMatrix::normal(type, 1, 1024, 3, 0.1, 1);
-    const DeviceMatrix device_x(x), device_residual(residual), device(vector);
-    cuda::batch_norm_forward(type, op, device_x.data(), device_residual.data(), device.data(), device.data(),
-                             device.data(), device.data(), device_residual.data(), nullptr);
-    const auto elements = elements_of(37, 1024);
-    expect_agrees(device_residual.download(), elements,
-                  reference::batch_norm(op, x.view(), vector.view(), vector.view(), vector.view(), vector.view(),
-                                        elements, residual.view()),
-                  precision_of(type));
-}
 
 TEST_P(SequenceOnDevice, HardtanhClipsAtBothEnds) {
     KBENCH_NEEDS_DEVICE();
@@ -109,7 +20,7 @@ TEST_P(SequenceOnDevice, HardtanhClipsAtBothEnds) {
         const Hardtanh op{1, count};
         const auto x = HostMatrix::normal(type, 1, count, 1, 20, 10);
         for (const Place& place : places)
-            check(
+            check_at(
                 x, place, 1, count,
                 [&](const void* in, void* out) { cuda::hardtanh_forward(type, op, in, out, nullptr); },
                 [&](const auto& elements) { return reference::hardtanh(op, x.view(), elements); });
@@ -152,7 +63,7 @@ TEST_P(SequenceOnDevice, TimeMaskLeavesExactlyTheStepsOfEachSequence) {
         SCOPED_TRACE(op.text());
         const auto x = HostMatrix::normal(type, batch * rows_each, steps, 1, 1, 4);
         for (const Place& place : places)
-            check(
+            check_at(
                 x, place, batch * rows_each, steps,
                 [&](const void* in, void* out) {
                     cuda::time_mask_forward(type, op, in, static_cast<const std::int32_t*>(device_lengths.data()), out,
@@ -191,7 +102,7 @@ TEST_P(SequenceOnDevice, ToSequenceMovesEveryElementToItsPlace) {
         const auto x = HostMatrix::normal(type, op.batch * op.features, op.steps, 1);
         for (const Place& place : places)
             if (!place.in_place)
-                check(
+                check_at(
                     x, place, op.steps * op.batch, op.features,
                     [&](const void* in, void* out) { cuda::to_sequence_forward(type, op, in, out, nullptr); },
                     [&](const auto& elements) { return reference::to_sequence(op, x.view(), elements); });
