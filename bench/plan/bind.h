@@ -30,7 +30,7 @@ namespace kbench {
 /// Where an operand stands among those of a step.
 class Slot {
   public:
-    /// Of an operand that the step lacks.
+    /// Stands for an operand that the step lacks.
     Slot() = default;
     /// A name that ends in "?" may be missing. Throws std::logic_error where another one is.
     Slot(const std::vector<Operand>& operands, std::string_view name);

@@ -84,7 +84,7 @@ class ConvolutionSlots {
 
     Slot x_, weight_, out_;
     std::vector<std::pair<Vector, Slot>> by_filter_;
-    std::vector<Slot> lengths_;  ///< of the masks
+    std::vector<Slot> lengths_;  ///< those of each mask
     Epilogue epilogue_;          ///< but for what the slots hold
 };
 
