@@ -7,217 +7,210 @@
 // quarter, and the directions never wait for each other.
 #pragma once
 
-#include "kernels/recurrent/persistent/device.cuh"
+#include "kernels/recurrent/persistent/stages.cuh"
 
 namespace kbench::cuda::persistent {
 
+/// The cells of a thread: one unit of up to two sequences.
+template <int columns>
+struct CountedCells {
+    static constexpr int count = columns * units > threads ? columns* units / threads : 1;
+    static constexpr int columns_at_once = threads / units;
+
+    const int unit_of_block, first_column, unit;
+
+    __forceinline__ __device__ explicit CountedCells(const Thread& me)
+        : unit_of_block(me.index % units), first_column(me.index / units), unit(me.block * units + unit_of_block) {}
+
+    /// Whether the thread has any; the same for a whole warp.
+    __forceinline__ __device__ bool exist() const { return first_column < columns; }
+    __forceinline__ __device__ int column(int i) const { return first_column + i * columns_at_once; }
+};
+
+/// Loads the lengths of the cells' sequences, and returns the longest of all lengths.
+template <int columns, int count>
+__forceinline__ __device__ int load_lengths(int (&length)[count], const CountedCells<columns>& cells,
+                                            const Thread& me) {
+    int last = 0;
+    for (int n = 0; n < me.batch; ++n) {
+        const int steps = length_of(me.arguments, n);
+        last = max(last, steps);
+#pragma unroll
+        for (int i = 0; i < count; ++i)
+            if (n == cells.column(i)) length[i] = steps;
+    }
+    return last;
+}
+
+/// Loads the sums of both biases of a unit's gates.
+template <typename T>
+__forceinline__ __device__ void load_biases(float (&bias)[4], const Thread& me, int unit) {
+#pragma unroll
+    for (int g = 0; g < 4; ++g) bias[g] = bias_of<T>(me.operands, g * me.hidden + unit);
+}
+
+/// The row of a sequence at time t, in what the kernel reads and writes.
+__forceinline__ __device__ std::int64_t row_at(const Thread& me, int t, int column) {
+    return static_cast<std::int64_t>(t) * me.row_batch + column;
+}
+
+/// Loads what the input contributes to a cell's gates. It is 0 where the sequence does not run any more.
+template <PersistentVariant variant>
+__forceinline__ __device__ void load_gates(std::uint16_t (&x)[4], const Thread& me, int t, int column, int unit,
+                                           bool runs) {
+    const auto* from =
+        static_cast<const std::uint16_t*>(me.operands.gates_x) + row_at(me, t, column) * (4 * me.hidden) + unit;
+#pragma unroll
+    for (int g = 0; g < 4; ++g)
+        x[g] = variant != PersistentVariant::no_gates && runs ? load_once(from + g * me.hidden) : 0;
+}
+
+/// Waits until blocks have released a counter that often.
+template <PersistentVariant variant>
+__forceinline__ __device__ void wait_for_blocks(const std::uint32_t* counter, int releases) {
+    const auto all = static_cast<std::uint32_t>(releases);
+    Patience patience;
+    if constexpr (variant != PersistentVariant::no_wait)
+        while (acquire(counter) < all) patience.wait();
+}
+
+/// Waits until h of a step is in shared memory.
+__forceinline__ __device__ void wait_for_copy(const CopyBarrier& copied, int step) {
+    Patience patience;
+    while (!copied.is_past(static_cast<unsigned>(step) % 2)) patience.wait();
+}
+
+/// Stores this thread's part of its warpgroup's product where threads with cells find it.
+template <int columns>
+__forceinline__ __device__ void share_product(float* sums, const float (&d)[columns / 2], const Thread& me) {
+    float* const own = sums + me.warpgroup * columns * sums_stride;
+#pragma unroll
+    for (int i = 0; i < columns / 2; ++i)
+        own[sum_offset(me.warp * 16 + sum_row(me.lane, i), sum_column(me.lane, i))] = d[i];
+}
+
+/// Stores h for all blocks of the direction; every second thread stores its own and its neighbour's.
+template <int columns>
+__forceinline__ __device__ void publish_h(std::uint32_t h, unsigned char* slot, const CountedCells<columns>& cells,
+                                          int column) {
+    const std::uint32_t pair = with_next_unit(h);
+    const std::size_t at = static_cast<std::size_t>(h_offset(cells.unit, column, columns)) * 2;
+    if (cells.unit_of_block % 2 == 0) store_relaxed(reinterpret_cast<std::uint32_t*>(slot + at), pair);
+}
+
+/// Stores h as the layer's output.
+__forceinline__ __device__ void store_out(std::uint32_t h, const Thread& me, int t, int column, int unit) {
+    static_cast<std::uint16_t*>(me.operands.out)[row_at(me, t, column) * me.hidden + unit] =
+        static_cast<std::uint16_t>(h);
+}
+
+/// Writes zeros for the steps from `first`, in which every sequence has ended.
+template <typename T, PersistentVariant variant, int columns>
+__forceinline__ __device__ void write_ended(const CountedCells<columns>& cells, const Thread& me, int first) {
+    for (int t = first; t < me.arguments.steps; ++t)
+        for (int column = cells.first_column; column < me.batch; column += cells.columns_at_once) {
+            store_out(0, me, t, column, cells.unit);
+            if constexpr (variant == PersistentVariant::saves)
+                save<T>(me.operands, row_at(me, t, column), me.hidden, cells.unit, {}, 0, false);
+        }
+}
+
 template <typename T, int k_steps, int columns, PersistentVariant variant>
 __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_constant__ Arguments arguments) {
-    constexpr bool waits = variant != PersistentVariant::no_wait;
     constexpr int quarter = k_steps * depth * columns;  // elements of h
-    constexpr int slots = counted_slots;
-    constexpr int cells = columns * units > threads ? columns * units / threads : 1;  // per thread
-    constexpr int columns_at_once = threads / units;
+    using Cells = CountedCells<columns>;
     extern __shared__ __align__(128) unsigned char memory[];
     __shared__ CopyBarrier copied[warpgroups];
     auto* const h_shared = reinterpret_cast<std::uint16_t*>(memory);
     auto* const sums = reinterpret_cast<float*>(memory + warpgroups * quarter * 2);
 
-    const int hidden = arguments.hidden, batch = arguments.batch, row_batch = arguments.row_batch;
-    const int blocks = hidden / units;
-    const int direction = arguments.first_direction + static_cast<int>(blockIdx.x) / blocks;
-    const int block = static_cast<int>(blockIdx.x) % blocks;
-    const bool reverse = direction == 1;
-    const PersistentDirection& operands = arguments.directions[direction];
-    const int thread = static_cast<int>(threadIdx.x);
-    const int warpgroup = __shfl_sync(0xffffffff, thread / warpgroup_threads, 0);  // broadcast: a warp-uniform value
-    const int in_warpgroup = thread % warpgroup_threads;
-    const int warp = in_warpgroup / 32, lane = thread % 32;
-
-    // Sequences end at hidden, so the last quarters may be shorter or empty. Zeros take part in their products, and
-    // stand for h before the first step.
-    for (int i = thread; i < warpgroups * quarter / 8; i += threads)
-        reinterpret_cast<uint4*>(h_shared)[i] = make_uint4(0, 0, 0, 0);
-    if (thread == 0)
+    const Thread me(arguments);
+    clear_h(h_shared, warpgroups * quarter, me);
+    if (me.index == 0)
         for (CopyBarrier& barrier : copied) barrier.init();
     fence_async();
     __syncthreads();
 
-    // The weights, kept for all steps.
     std::uint32_t a[k_steps][4];
-    const auto* weight = static_cast<const std::uint16_t*>(operands.weight_hh);
-#pragma unroll
-    for (int s = 0; s < k_steps; ++s)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int row = warp * 16 + fragment_row(lane, i);
-            const int k = (warpgroup * k_steps + s) * depth + fragment_column(lane, i);
-            const std::int64_t at =
-                (static_cast<std::int64_t>(gate_of(row)) * hidden + block * units + unit_of(row)) * hidden + k;
-            a[s][i] = k < hidden ? *reinterpret_cast<const std::uint32_t*>(weight + at) : 0;
-        }
+    load_weights(a, me);
+    const Cells cells(me);
+    const bool has_cell = cells.exist();
+    int length[Cells::count] = {};
+    float c[Cells::count] = {}, bias[4];
+    const int last = load_lengths(length, cells, me);
+    load_biases<T>(bias, me, cells.unit);
 
-    // The cells of this thread: one unit of up to two sequences.
-    const int unit = thread % units, first_column = thread / units;
-    const bool has_cell = first_column < columns;  // true for whole warps
-    const int global_unit = block * units + unit;
-    int length[cells], last = 0;
-    float c[cells], bias[4];
-#pragma unroll
-    for (int i = 0; i < cells; ++i) {
-        length[i] = 0;
-        c[i] = 0;
-    }
-    for (int n = 0; n < batch; ++n) {
-        const auto steps = static_cast<int>(
-            steps_of(arguments.lengths[n], arguments.frames_per_step, static_cast<std::int64_t>(arguments.steps)));
-        last = max(last, steps);
-#pragma unroll
-        for (int i = 0; i < cells; ++i)
-            if (n == first_column + i * columns_at_once) length[i] = steps;
-    }
-#pragma unroll
-    for (int g = 0; g < 4; ++g) {
-        const int at = g * hidden + global_unit;
-        bias[g] = widened<T>(static_cast<const std::uint16_t*>(operands.bias_ih)[at]) +
-                  widened<T>(static_cast<const std::uint16_t*>(operands.bias_hh)[at]);
-    }
-
-    // The blocks that produce this warpgroup's quarter, and how much they produce.
-    const int producers = max(0, min(k_steps, blocks - warpgroup * k_steps));
-    const std::size_t slot_bytes = static_cast<std::size_t>(hidden) * columns * 2;
-    unsigned char* const h_global = arguments.h[direction];
-    std::uint16_t* const h_quarter = h_shared + warpgroup * quarter;
+    const int producers = producers_of_quarter<k_steps>(me);
+    const std::size_t slot_bytes = static_cast<std::size_t>(me.hidden) * columns * 2;
+    unsigned char* const h_global = arguments.h[me.direction];
+    const auto slot_of = [&](int step) { return h_global + step % counted_slots * slot_bytes; };
+    std::uint16_t* const h_quarter = h_shared + me.warpgroup * quarter;
     const unsigned h_address = shared_address(h_quarter);
     const auto counter_of = [&](int of) {
-        return arguments.counters + (direction * warpgroups + of) * (counter_bytes / 4);
+        return arguments.counters + (me.direction * warpgroups + of) * (counter_bytes / 4);
     };
 
     PhaseClock<variant == PersistentVariant::clocks> clock;
     clock.start();
 #pragma unroll 1
     for (int step = 0; step < last; ++step) {
-        // The input's contribution to the gates, loaded a microsecond before it is needed.
-        std::uint16_t x[cells][4];
+        std::uint16_t x[Cells::count][4];  // loaded a microsecond before it is needed
 #pragma unroll
-        for (int i = 0; i < cells; ++i) {
-            const int column = first_column + i * columns_at_once;
-            const int t = reverse ? length[i] - 1 - step : step;
-            const auto* row = static_cast<const std::uint16_t*>(operands.gates_x) +
-                              (static_cast<std::int64_t>(t) * row_batch + column) * (4 * hidden) + global_unit;
-#pragma unroll
-            for (int g = 0; g < 4; ++g)
-                x[i][g] = variant != PersistentVariant::no_gates && step < length[i] ? load_once(row + g * hidden) : 0;
+        for (int i = 0; i < Cells::count; ++i) {
+            const int t = me.reverse ? length[i] - 1 - step : step;
+            load_gates<variant>(x[i], me, t, cells.column(i), cells.unit, step < length[i]);
         }
 
         if (step > 0 && producers > 0) {
-            const unsigned char* from = h_global + (step - 1) % slots * slot_bytes + warpgroup * quarter * 2;
-            if (in_warpgroup == 0) {
-                const std::uint32_t* counter = counter_of(warpgroup);
-                const auto all = static_cast<std::uint32_t>(producers * step);
-                Patience patience;
-                if constexpr (waits)
-                    while (acquire(counter) < all) patience.wait();
+            const unsigned char* const from = slot_of(step - 1) + me.warpgroup * quarter * 2;
+            if (me.in_warpgroup == 0) {
+                wait_for_blocks<variant>(counter_of(me.warpgroup), producers * step);
                 clock.end(PersistentPhase::wait);
                 fence_async();
-                copied[warpgroup].copy(h_quarter, from, static_cast<unsigned>(producers * units * columns * 2));
+                copied[me.warpgroup].copy(h_quarter, from, static_cast<unsigned>(producers * units * columns * 2));
             }
-            Patience patience;
-            while (!copied[warpgroup].is_past(static_cast<unsigned>(step - 1) % 2)) patience.wait();
+            wait_for_copy(copied[me.warpgroup], step - 1);
         }
         clock.end(PersistentPhase::load);
 
         float d[columns / 2];
-        if constexpr (variant == PersistentVariant::no_product) {
-#pragma unroll
-            for (float& sum : d) sum = 0;
-        } else {
-            asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-#pragma unroll
-            for (int s = 0; s < k_steps; ++s) {
-                const std::uint64_t at = descriptor(h_address + s * 2 * leading_bytes(columns), columns);
-                if (s == 0)
-                    multiply<T, columns, 0>(d, a[s], at);
-                else
-                    multiply<T, columns, 1>(d, a[s], at);
-            }
-            asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-            asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-#pragma unroll
-            for (float& sum : d) asm volatile("" : "+f"(sum)::"memory");
-        }
+        multiply_quarter<T, k_steps, columns, variant>(d, a, h_address);
         clock.end_with(PersistentPhase::product, d[0]);
 
-        float* const own = sums + warpgroup * columns * sums_stride;
-#pragma unroll
-        for (int i = 0; i < columns / 2; ++i) own[sum_offset(warp * 16 + sum_row(lane, i), sum_column(lane, i))] = d[i];
+        share_product<columns>(sums, d, me);
         __syncthreads();  // after it all of h[step - 1] has been read, and no product reads shared memory any more
         clock.end(PersistentPhase::sums);
 
-        float gates[cells][4];
+        float gates[Cells::count][4];
         if (has_cell) {
 #pragma unroll
-            for (int i = 0; i < cells; ++i) {
-                const int column = first_column + i * columns_at_once;
-                float(&gate)[4] = gates[i];
-#pragma unroll
-                for (int g = 0; g < 4; ++g) gate[g] = widened<T>(x[i][g]) + bias[g];
-#pragma unroll
-                for (int w = 0; w < warpgroups; ++w) {
-                    const float4 part = *reinterpret_cast<const float4*>(sums + w * columns * sums_stride +
-                                                                         sum_offset(row_of(unit, 0), column));
-                    gate[0] += part.x;
-                    gate[1] += part.y;
-                    gate[2] += part.z;
-                    gate[3] += part.w;
-                }
+            for (int i = 0; i < Cells::count; ++i) {
+                const int column = cells.column(i);
+                begin_gates<T>(gates[i], x[i], bias);
+                add_sums<columns>(gates[i], sums + sum_offset(row_of(cells.unit_of_block, 0), column));
                 std::uint32_t h = 0;  // after a sequence's end, and where there is no sequence
-                if (step < length[i]) {
-                    if constexpr (variant == PersistentVariant::no_cell) {
-                        h = rounded<T>(gate[0] + gate[1] + gate[2] + gate[3]);
-                    } else {
-                        h = rounded<T>(lstm_cell(gate, c[i]));
-                    }
-                }
-                const std::uint32_t pair = h | __shfl_down_sync(0xffffffff, h, 1) << 16;
-                const std::size_t at = static_cast<std::size_t>(h_offset(global_unit, column, columns)) * 2;
-                if (unit % 2 == 0)
-                    store_relaxed(reinterpret_cast<std::uint32_t*>(h_global + step % slots * slot_bytes + at), pair);
-                if (column < batch) {
-                    const int t = reverse && step < length[i] ? length[i] - 1 - step : step;
-                    static_cast<std::uint16_t*>(
-                        operands.out)[(static_cast<std::int64_t>(t) * row_batch + column) * hidden + global_unit] =
-                        static_cast<std::uint16_t>(h);
-                }
+                if (step < length[i]) h = step_cell<T, variant>(gates[i], c[i]);
+                publish_h(h, slot_of(step), cells, column);
+                if (column < me.batch) store_out(h, me, time_of(step, length[i], me.reverse), column, cells.unit);
             }
         }
         clock.end(PersistentPhase::cell);
+
         __syncthreads();
-        if (thread == 0) release_one(counter_of(block / k_steps));
+        if (me.index == 0) release_one(counter_of(me.block / k_steps));
         clock.end(PersistentPhase::publish);
         if constexpr (variant == PersistentVariant::saves) {
 #pragma unroll
-            for (int i = 0; i < cells; ++i) {
-                const int column = first_column + i * columns_at_once;
-                if (!has_cell || column >= batch) continue;
-                const bool runs = step < length[i];
-                const int t = reverse && runs ? length[i] - 1 - step : step;
-                save<T>(operands, static_cast<std::int64_t>(t) * row_batch + column, hidden, global_unit, gates[i],
-                        c[i], runs);
+            for (int i = 0; i < Cells::count; ++i) {
+                const int column = cells.column(i);
+                if (!has_cell || column >= me.batch) continue;
+                const std::int64_t row = row_at(me, time_of(step, length[i], me.reverse), column);
+                save<T>(me.operands, row, me.hidden, cells.unit, gates[i], c[i], step < length[i]);
             }
         }
     }
-    if (thread == 0) clock.write(arguments.clocks + (direction * blocks + block) * persistent_phases);
-
-    // Steps in which every sequence has ended.
-    if (has_cell)
-        for (int t = last; t < arguments.steps; ++t)
-            for (int column = first_column; column < batch; column += columns_at_once) {
-                const std::int64_t row = static_cast<std::int64_t>(t) * row_batch + column;
-                static_cast<std::uint16_t*>(operands.out)[row * hidden + global_unit] = 0;
-                if constexpr (variant == PersistentVariant::saves)
-                    save<T>(operands, row, hidden, global_unit, {}, 0, false);
-            }
+    write_clock(clock, me);
+    if (has_cell) write_ended<T, variant>(cells, me, last);
 }
 
 template <typename T, int k_steps, int columns>
