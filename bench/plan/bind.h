@@ -40,7 +40,7 @@ class Slot {
     bool is_missing() const { return index_ == missing; }
     std::size_t index() const { return index_; }
     /// Null where it is missing.
-    void* of(std::span<void* const> pointers) const { return is_missing() ? nullptr : pointers[index_]; }
+    void* of(const Call& call) const { return is_missing() ? nullptr : call.operands[index_]; }
 
   private:
     static constexpr std::size_t missing = static_cast<std::size_t>(-1);
@@ -61,12 +61,6 @@ struct Binding {
     void expect_all_taken() const;
 };
 
-/// What a call hands over.
-struct CallMemory {
-    std::span<void* const> pointers;
-    void *workspace, *stream;
-};
-
 /// The value of a parameter: what is known when the computation is made, and how a call has it.
 template <class Parameter>
 struct Argument;
@@ -75,53 +69,53 @@ template <OpStruct T>
 struct Argument<const T&> {
     T op;
     explicit Argument(Binding& binding) : op(binding.step.as<T>()) {}
-    const T& in(const CallMemory&) const { return op; }
+    const T& in(const Call&) const { return op; }
 };
 template <>
 struct Argument<DataType> {
     DataType type;
     explicit Argument(Binding& binding) : type(storage_type(binding.precision)) {}
-    DataType in(const CallMemory&) const { return type; }
+    DataType in(const Call&) const { return type; }
 };
 template <>
 struct Argument<Precision> {
     Precision precision;
     explicit Argument(Binding& binding) : precision(binding.precision) {}
-    Precision in(const CallMemory&) const { return precision; }
+    Precision in(const Call&) const { return precision; }
 };
 template <Literal name, class T>
 struct Argument<In<name, T>> {
     Slot slot;
     explicit Argument(Binding& binding) : slot(binding.take(name.view(), false)) {}
-    In<name, T> in(const CallMemory& memory) const { return static_cast<const T*>(slot.of(memory.pointers)); }
+    In<name, T> in(const Call& call) const { return static_cast<const T*>(slot.of(call)); }
 };
 template <Literal name>
 struct Argument<Out<name>> {
     Slot slot;
     explicit Argument(Binding& binding) : slot(binding.take(name.view(), true)) {}
-    Out<name> in(const CallMemory& memory) const { return slot.of(memory.pointers); }
+    Out<name> in(const Call& call) const { return slot.of(call); }
 };
 template <Literal name>
 struct Argument<Stride<name>> {
     std::int64_t elements;
     explicit Argument(Binding& binding)
         : elements(binding.operands[Slot(binding.operands, name.view()).index()].stride) {}
-    Stride<name> in(const CallMemory&) const { return elements; }
+    Stride<name> in(const Call&) const { return elements; }
 };
 template <>
 struct Argument<std::span<void* const>> {
     explicit Argument(Binding& binding) { binding.taken.assign(binding.taken.size(), true); }
-    std::span<void* const> in(const CallMemory& memory) const { return memory.pointers; }
+    std::span<void* const> in(const Call& call) const { return call.operands; }
 };
 template <>
 struct Argument<void*> {
     explicit Argument(Binding&) {}
-    void* in(const CallMemory& memory) const { return memory.workspace; }
+    void* in(const Call& call) const { return call.workspace; }
 };
 template <>
 struct Argument<CUstream_st*> {
     explicit Argument(Binding&) {}
-    CUstream_st* in(const CallMemory& memory) const { return static_cast<CUstream_st*>(memory.stream); }
+    CUstream_st* in(const Call& call) const { return static_cast<CUstream_st*>(call.stream); }
 };
 
 /// The op among the parameters of a function.
@@ -141,8 +135,8 @@ class BoundArguments {
 
     /// Calls `function` with `first` before the arguments.
     template <class Function, class... First>
-    void call(const Function& function, const CallMemory& memory, const First&... first) const {
-        std::apply([&](const auto&... arguments) { std::invoke(function, first..., arguments.in(memory)...); },
+    void call(const Function& function, const Call& call, const First&... first) const {
+        std::apply([&](const auto&... arguments) { std::invoke(function, first..., arguments.in(call)...); },
                    arguments_);
     }
 
@@ -166,9 +160,7 @@ class BoundComputation final : public Computation {
     std::string implementation() const override { return implementation_; }
     std::size_t workspace_bytes() const override { return workspace_bytes_; }
     double spared_flops() const override { return spared_flops_; }
-    void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
-        arguments_.call(function_, {pointers, workspace, stream});
-    }
+    void run(const Call& call) const override { arguments_.call(function_, call); }
 
   private:
     std::string implementation_;

@@ -313,11 +313,11 @@ void Plan::run_step(std::size_t index, void* stream) const {
 
 void Plan::run_step(std::size_t index, const Computation& computation, void* workspace, void* stream) const {
     const CurrentCall call(steps_[index].call);
-    computation.run(pointers_[index], workspace, stream);
+    computation.run({pointers_[index], workspace, stream});
 }
 
 std::optional<StepAccount> Plan::account_of_step(std::size_t index, void* stream) const {
-    return steps_[index].computation->account(pointers_[index], workspace_.data(), stream);
+    return steps_[index].computation->account({pointers_[index], workspace_.data(), stream});
 }
 
 }  // namespace kbench

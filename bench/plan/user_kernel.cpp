@@ -23,9 +23,9 @@ class UserComputation final : public Computation {
           precision_(precision) {}
     std::string implementation() const override { return name_; }
     std::size_t workspace_bytes() const override { return workspace_bytes_; }
-    void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
+    void run(const Call& call) const override {
         try {
-            run_({step_, precision_, OperandCursor(pointers), workspace, stream});
+            run_({step_, precision_, OperandCursor(call.operands), call.workspace, call.stream});
         } catch (const Error&) {
             throw;
         } catch (const std::exception& error) {

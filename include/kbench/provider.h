@@ -7,7 +7,7 @@
 //         .what = "layer norm in plain C++",
 //         .make = [](const kbench::ProviderContext&) {
 //             auto mine = std::make_unique<kbench::Provider>();
-//             // make_layer_norm returns kbench::make_computation("my_layer_norm", [=](auto operands, ...) { ... })
+//             // make_layer_norm returns make_computation("my_layer_norm", [=](const kbench::Call& call) { ... })
 //             mine->ops.push_back(kbench::Computes<kbench::LayerNorm>{.make = make_layer_norm});
 //             return mine;
 //         },
@@ -33,6 +33,13 @@
 
 namespace kbench {
 
+/// What a computation works on in one call.
+struct Call {
+    std::span<void* const> operands;  ///< parallel to operands(step)
+    void* workspace = nullptr;        ///< workspace_bytes of scratch memory
+    void* stream = nullptr;           ///< a cudaStream_t; null on a CPU
+};
+
 /// A step made ready on this device, with its descriptors, algorithm and packed layouts. Owns no operand memory.
 class Computation {
   public:
@@ -52,17 +59,13 @@ class Computation {
     virtual std::optional<std::size_t> packed_bytes(std::size_t /*index*/) const { return std::nullopt; }
     virtual void pack(std::size_t /*index*/, const void* /*plain*/, void* /*packed*/) const {}
 
-    /// Enqueues on `stream` (a cudaStream_t; null on a CPU, where it computes). `pointers` is parallel to
-    /// operands(step). Where the step's last op adds another operand (a residual), that operand and the output may be
-    /// the same memory.
-    virtual void run(std::span<void* const> pointers, void* workspace, void* stream) const = 0;
+    /// Enqueues on the call's stream; on a CPU it computes. Where the step's last op adds another operand (a residual),
+    /// that operand and the output may be the same memory.
+    virtual void run(const Call& call) const = 0;
 
     /// Where the time of a time step goes, measured by running the same work again on the same operands. Waits for
     /// the device. Nothing where no kernel has clocks for it.
-    virtual std::optional<StepAccount> account(std::span<void* const> /*pointers*/, void* /*workspace*/,
-                                               void* /*stream*/) const {
-        return std::nullopt;
-    }
+    virtual std::optional<StepAccount> account(const Call& /*call*/) const { return std::nullopt; }
 
     /// The computation of `grown`, a larger step of the same kind, by the very same algorithm: tiles, stages and parts
     /// of a sum. Null: what the provider makes of it is the same where its implementation() is. Throws Unsupported
@@ -72,7 +75,8 @@ class Computation {
     }
 };
 
-/// Makes a computation from a function, for providers that keep no state but a workspace.
+/// Makes a computation from a function of a Call, for providers that keep no state but a workspace. It may also be one
+/// of an OperandCursor, the workspace and the stream.
 template <class Run>
 std::unique_ptr<Computation> make_computation(std::string implementation, Run run, int roundings = 1,
                                               std::size_t workspace_bytes = 0, double spared_flops = 0) {
@@ -88,11 +92,11 @@ std::unique_ptr<Computation> make_computation(std::string implementation, Run ru
         std::size_t workspace_bytes() const override { return workspace_bytes_; }
         int roundings() const override { return roundings_; }
         double spared_flops() const override { return spared_flops_; }
-        void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
+        void run(const Call& call) const override {
             if constexpr (std::invocable<const Run&, OperandCursor, void*, void*>)
-                run_(OperandCursor(pointers), workspace, stream);
+                run_(OperandCursor(call.operands), call.workspace, call.stream);
             else
-                run_(pointers, workspace, stream);
+                run_(call);
         }
 
       private:

@@ -80,7 +80,7 @@ class GpuMicro : public testing::Test {
         const DeviceBuffer workspace(*device_, std::max<std::size_t>(256, computation->workspace_bytes()));
         const auto launch_all = [&] {
             for (int launch = 0; launch < launches; ++launch)
-                computation->run(pointers, workspace.data(), device_->stream());
+                computation->run({pointers, workspace.data(), device_->stream()});
         };
         launch_all();
         device_->synchronize();

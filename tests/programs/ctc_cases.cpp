@@ -75,7 +75,7 @@ void run(Device& device, const Providers& providers, Precision precision, const 
     }
     const std::unique_ptr<Computation> computation = maker(providers, step, precision).make(step, precision);
     const DeviceBuffer workspace(device, computation->workspace_bytes());
-    computation->run(pointers, workspace.data(), device.stream());
+    computation->run({pointers, workspace.data(), device.stream()});
     device.synchronize();
     device.download(stored.data(), pointers.front(), stored.size());
     device.download(losses.data(), pointers.back(), losses.size());

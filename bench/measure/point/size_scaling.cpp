@@ -125,13 +125,13 @@ class SizedRuns {
                                       at.plan.model().ops[planned.naming_op].layer};
             verify_step(target, at.plan.precision(), device_, operands_, at.options.seed);
         } else {
-            computation_->run(operands_.pointers(), workspace_, device_.stream());  // loads its kernels
+            computation_->run({operands_.pointers(), workspace_, device_.stream()});  // loads its kernels
             device_.synchronize();
         }
         operands_.make_usual();
         copy_weights(sized);
         runs_.emplace(device_, runs, [this] {
-            computation_->run(sets_[next_], workspace_, device_.stream());
+            computation_->run({sets_[next_], workspace_, device_.stream()});
             next_ = (next_ + 1) % sets_.size();
         });
     }

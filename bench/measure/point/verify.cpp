@@ -102,7 +102,7 @@ VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Device
     {
         const CurrentCall call(call_name(fmt::format("{} {} of {} by {}, to be verified,", op_name(what),
                                                      shape_text(what), target.layer, target.provider)));
-        computation.run(step.pointers(), workspace.data(), device.stream());
+        computation.run({step.pointers(), workspace.data(), device.stream()});
         device.synchronize();
     }
 

@@ -109,12 +109,12 @@ class RecurrentComputation final : public Computation {
         return (packs_in_run_ ? 2 * weight_bytes() : 0) +
                (backward_ ? cpu::recurrent_gradient_workspace : cpu::recurrent_workspace)(type_, cell_, shape_);
     }
-    void run(std::span<void* const> pointers, void* workspace, void*) const override {
+    void run(const Call& call) const override {
         if (backward_)
-            run(slots_.gradient_operands<cpu::RecurrentGradientDirection>(pointers), cpu::recurrent_gradient,
-                workspace);
+            run(slots_.gradient_operands<cpu::RecurrentGradientDirection>(call), cpu::recurrent_gradient,
+                call.workspace);
         else
-            run(slots_.operands<cpu::RecurrentDirection>(pointers), cpu::recurrent, workspace);
+            run(slots_.operands<cpu::RecurrentDirection>(call), cpu::recurrent, call.workspace);
     }
 
   private:
@@ -154,11 +154,10 @@ ProviderOp recurrent_weights_row() {
             const DataType type = storage_type(precision);
             return make_computation(
                 "cpu::recurrent_weights_gradient",
-                [type, op, slots = RecurrentWeightSlots(step, precision)](std::span<void* const> pointers,
-                                                                          void* workspace, void*) {
-                    const auto operands = slots.template operands<cpu::RecurrentWeightDirection>(pointers);
+                [type, op, slots = RecurrentWeightSlots(step, precision)](const Call& call) {
+                    const auto operands = slots.template operands<cpu::RecurrentWeightDirection>(call);
                     cpu::recurrent_weights_gradient(type, cell, op.shape, op.accumulates, operands.forward,
-                                                    operands.reverse, workspace);
+                                                    operands.reverse, call.workspace);
                 },
                 1, cpu::recurrent_weights_workspace(type, cell, op.shape));
         }};

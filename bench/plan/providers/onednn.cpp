@@ -30,9 +30,8 @@ class MatmulComputation final : public Computation {
         return w_.is(index) ? std::optional(matmul_.packed_bytes()) : std::nullopt;
     }
     void pack(std::size_t, const void* plain, void* packed) const override { matmul_.pack(plain, packed); }
-    void run(std::span<void* const> pointers, void* workspace, void*) const override {
-        matmul_.run(x_.of(pointers), w_.of(pointers), bias_.of(pointers), residual_.of(pointers), out_.of(pointers),
-                    workspace);
+    void run(const Call& call) const override {
+        matmul_.run(x_.of(call), w_.of(call), bias_.of(call), residual_.of(call), out_.of(call), call.workspace);
     }
 
   private:
@@ -56,9 +55,7 @@ class PrimitiveComputation final : public Computation {
         : primitive_(std::move(primitive)), run_(function), arguments_(step, precision) {}
     std::string implementation() const override { return primitive_->implementation(); }
     std::size_t workspace_bytes() const override { return primitive_->workspace_bytes(); }
-    void run(std::span<void* const> pointers, void* workspace, void*) const override {
-        arguments_.call(run_, {pointers, workspace, nullptr}, *primitive_);
-    }
+    void run(const Call& call) const override { arguments_.call(run_, call, *primitive_); }
 
   private:
     std::unique_ptr<Primitive> primitive_;
@@ -133,14 +130,14 @@ class ConvolutionComputation final : public Computation {
         return weight_.is(index) && !packs_in_run_ ? std::optional(convolution_.packed_bytes()) : std::nullopt;
     }
     void pack(std::size_t, const void* plain, void* packed) const override { convolution_.pack(plain, packed); }
-    void run(std::span<void* const> pointers, void* workspace, void*) const override {
-        const void* weight = weight_.of(pointers);
+    void run(const Call& call) const override {
+        const void* weight = weight_.of(call);
         if (packs_in_run_) {
-            void* const packed = static_cast<char*>(workspace) + weight_offset();
+            void* const packed = static_cast<char*>(call.workspace) + weight_offset();
             convolution_.pack(weight, packed);
             weight = packed;
         }
-        convolution_.run(x_.of(pointers), weight, bias_.of(pointers), out_.of(pointers), workspace);
+        convolution_.run(x_.of(call), weight, bias_.of(call), out_.of(call), call.workspace);
     }
 
   private:
@@ -183,12 +180,12 @@ class RecurrentComputation final : public Computation {
         return slots_.is_weight(index) && !packs_in_run_ ? std::optional(layer_.packed_bytes()) : std::nullopt;
     }
     void pack(std::size_t, const void* plain, void* packed) const override { layer_.pack(plain, packed); }
-    void run(std::span<void* const> pointers, void* workspace, void*) const override {
+    void run(const Call& call) const override {
         if (backward_)
-            run(slots_.gradient_operands<cpu::RecurrentGradientDirection>(pointers), workspace,
+            run(slots_.gradient_operands<cpu::RecurrentGradientDirection>(call), call.workspace,
                 [this](const auto&... all) { layer_.run_back(all...); });
         else
-            run(slots_.operands<cpu::RecurrentDirection>(pointers), workspace,
+            run(slots_.operands<cpu::RecurrentDirection>(call), call.workspace,
                 [this](const auto&... all) { layer_.run(all...); });
     }
 
@@ -238,9 +235,9 @@ class RecurrentWeightsComputation final : public Computation {
         : slots_(step, precision), weights_(cell, shape, precision, accumulates) {}
     std::string implementation() const override { return weights_.implementation(); }
     std::size_t workspace_bytes() const override { return weights_.workspace_bytes(); }
-    void run(std::span<void* const> pointers, void* workspace, void*) const override {
-        const auto operands = slots_.operands<cpu::RecurrentWeightDirection>(pointers);
-        weights_.run(operands.forward, operands.reverse, workspace);
+    void run(const Call& call) const override {
+        const auto operands = slots_.operands<cpu::RecurrentWeightDirection>(call);
+        weights_.run(operands.forward, operands.reverse, call.workspace);
     }
 
   private:

@@ -29,9 +29,8 @@ template <class Multiply>
 std::unique_ptr<Computation> product_computation(std::string implementation, std::size_t workspace_bytes,
                                                  const Gemm& op, const Step& step, Precision precision,
                                                  Multiply multiply) {
-    const auto run = [slots = ProductSlots(op, step, precision), multiply = std::move(multiply)](
-                         std::span<void* const> pointers, void* workspace, void*) {
-        multiply(slots.left.of(pointers), slots.right.of(pointers), slots.out.of(pointers), workspace);
+    const auto run = [slots = ProductSlots(op, step, precision), multiply = std::move(multiply)](const Call& call) {
+        multiply(slots.left.of(call), slots.right.of(call), slots.out.of(call), call.workspace);
     };
     return make_computation(std::move(implementation), run, 1, workspace_bytes);
 }

@@ -28,9 +28,9 @@ struct SlotsOfBoth {
         : forward(step, precision, name), reverse(step, precision, reverse_of(name)) {}
     /// Sets the member of both directions.
     template <class Operands, class Member>
-    void set(Operands& operands, Member member, std::span<void* const> pointers) const {
-        operands.forward.*member = forward.of(pointers);
-        operands.reverse.*member = reverse.of(pointers);
+    void set(Operands& operands, Member member, const Call& call) const {
+        operands.forward.*member = forward.of(call);
+        operands.reverse.*member = reverse.of(call);
     }
 
   private:
@@ -50,26 +50,26 @@ class RecurrentSlots {
     bool is_weight(std::size_t index) const { return weight_hh_.forward.is(index) || weight_hh_.reverse.is(index); }
 
     template <class Of>
-    BothDirections<Of> operands(std::span<void* const> pointers) const {
-        BothDirections<Of> operands{{}, {}, static_cast<const std::int32_t*>(lengths_.of(pointers))};
-        gates_x_.set(operands, &Of::gates_x, pointers);
-        weight_hh_.set(operands, &Of::weight_hh, pointers);
-        bias_ih_.set(operands, &Of::bias_ih, pointers);
-        bias_hh_.set(operands, &Of::bias_hh, pointers);
-        gates_.set(operands, &Of::gates, pointers);
-        cells_.set(operands, &Of::cells, pointers);
-        out_.set(operands, &Of::out, pointers);
+    BothDirections<Of> operands(const Call& call) const {
+        BothDirections<Of> operands{{}, {}, static_cast<const std::int32_t*>(lengths_.of(call))};
+        gates_x_.set(operands, &Of::gates_x, call);
+        weight_hh_.set(operands, &Of::weight_hh, call);
+        bias_ih_.set(operands, &Of::bias_ih, call);
+        bias_hh_.set(operands, &Of::bias_hh, call);
+        gates_.set(operands, &Of::gates, call);
+        cells_.set(operands, &Of::cells, call);
+        out_.set(operands, &Of::out, call);
         return operands;
     }
     template <class Of>
-    BothDirections<Of> gradient_operands(std::span<void* const> pointers) const {
-        BothDirections<Of> operands{{}, {}, static_cast<const std::int32_t*>(lengths_.of(pointers))};
-        dout_.set(operands, &Of::dout, pointers);
-        weight_hh_.set(operands, &Of::weight_hh, pointers);
-        gates_.set(operands, &Of::gates, pointers);
-        cells_.set(operands, &Of::cells, pointers);
-        out_.set(operands, &Of::out, pointers);
-        dgates_x_.set(operands, &Of::dgates_x, pointers);
+    BothDirections<Of> gradient_operands(const Call& call) const {
+        BothDirections<Of> operands{{}, {}, static_cast<const std::int32_t*>(lengths_.of(call))};
+        dout_.set(operands, &Of::dout, call);
+        weight_hh_.set(operands, &Of::weight_hh, call);
+        gates_.set(operands, &Of::gates, call);
+        cells_.set(operands, &Of::cells, call);
+        out_.set(operands, &Of::out, call);
+        dgates_x_.set(operands, &Of::dgates_x, call);
         return operands;
     }
 
@@ -102,14 +102,14 @@ class RecurrentWeightSlots {
           dbias_hh_(step, precision, "dbias_hh") {}
 
     template <class Of>
-    BothDirections<Of> operands(std::span<void* const> pointers) const {
+    BothDirections<Of> operands(const Call& call) const {
         BothDirections<Of> operands;
-        dgates_x_.set(operands, &Of::dgates_x, pointers);
-        gates_.set(operands, &Of::gates, pointers);
-        out_.set(operands, &Of::out, pointers);
-        dweight_hh_.set(operands, &Of::dweight_hh, pointers);
-        dbias_ih_.set(operands, &Of::dbias_ih, pointers);
-        dbias_hh_.set(operands, &Of::dbias_hh, pointers);
+        dgates_x_.set(operands, &Of::dgates_x, call);
+        gates_.set(operands, &Of::gates, call);
+        out_.set(operands, &Of::out, call);
+        dweight_hh_.set(operands, &Of::dweight_hh, call);
+        dbias_ih_.set(operands, &Of::dbias_ih, call);
+        dbias_hh_.set(operands, &Of::dbias_hh, call);
         return operands;
     }
 

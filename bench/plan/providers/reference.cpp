@@ -12,11 +12,11 @@ class ReferenceComputation final : public Computation {
   public:
     ReferenceComputation(Step step, Precision precision) : step_(std::move(step)), precision_(precision) {}
     std::string implementation() const override { return "fp64 loops"; }
-    void run(std::span<void* const> pointers, void*, void*) const override {
+    void run(const Call& call) const override {
         const std::vector<Operand> list = operands(step_, precision_);
         std::vector<reference::View> views;
         for (std::size_t i = 0; i < list.size(); ++i)
-            views.push_back({pointers[i], list[i].type, list[i].rows, list[i].columns, list[i].stride});
+            views.push_back({call.operands[i], list[i].type, list[i].rows, list[i].columns, list[i].stride});
         // All before any is written: what is worked on in place is read by others, too.
         std::vector<std::vector<double>> values(list.size());
         for (std::size_t i = 0; i < list.size(); ++i) {
@@ -30,7 +30,7 @@ class ReferenceComputation final : public Computation {
         for (std::size_t i = 0; i < list.size(); ++i)
             for (std::int64_t r = 0; r < list[i].rows && !values[i].empty(); ++r)
                 convert(DataType::fp64, values[i].data() + r * list[i].columns, list[i].type,
-                        static_cast<std::byte*>(pointers[i]) +
+                        static_cast<std::byte*>(call.operands[i]) +
                             r * list[i].stride * static_cast<std::int64_t>(size_of(list[i].type)),
                         list[i].columns);
     }

@@ -45,7 +45,7 @@ std::vector<std::ptrdiff_t> operands_got(void (*function)(Parameters...), const 
     static std::array<char, 16> memory;
     std::vector<void*> pointers;
     for (std::size_t i = 0; i < operands(step, Precision::fp32).size(); ++i) pointers.push_back(&memory[i]);
-    bound("test", function, step, Precision::fp32)->run(pointers, &memory[15], nullptr);
+    bound("test", function, step, Precision::fp32)->run({pointers, &memory[15], nullptr});
     std::vector<std::ptrdiff_t> numbers;
     for (const void* pointer : got())
         numbers.push_back(pointer == nullptr ? -1 : static_cast<const char*>(pointer) - memory.data());

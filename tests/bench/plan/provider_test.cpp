@@ -81,7 +81,7 @@ class Pinned final : public Computation {
         if (grown.as<Gemm>().k > 100) throw Unsupported("too long for the algorithm");
         return std::make_unique<Pinned>();
     }
-    void run(std::span<void* const>, void*, void*) const override {}
+    void run(const Call&) const override {}
 };
 
 TEST(Resized, KeepsTheAlgorithmOfAComputationThatCan) {

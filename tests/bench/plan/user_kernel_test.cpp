@@ -167,7 +167,7 @@ TEST(UserKernel, WhatItThrowsNamesTheStepAndKbenchsOwnErrorsPass) {
     };
     register_kernel(broken);
     const auto run = [](std::int64_t rows) {
-        made("broken")->make(Step::of(LayerNorm{rows, 64, 1e-5}), Precision::fp64)->run({}, nullptr, nullptr);
+        made("broken")->make(Step::of(LayerNorm{rows, 64, 1e-5}), Precision::fp64)->run({{}, nullptr, nullptr});
     };
     EXPECT_EQ(error_line<MeasurementError>([&] { run(8); }), "layernorm r8w64 by broken, fp64: too small a grid");
     EXPECT_EQ(error_line<DeviceError>([&] { run(1); }), "no device");

@@ -60,14 +60,14 @@ class ConvolutionSlots {
         binding.expect_all_taken();
     }
 
-    cuda::Conv2dPointers pointers(std::span<void* const> operands, void* workspace) const {
-        return {.x = x_.of(operands), .weight = weight_.of(operands), .out = out_.of(operands), .workspace = workspace};
+    cuda::Conv2dPointers pointers(const Call& call) const {
+        return {.x = x_.of(call), .weight = weight_.of(call), .out = out_.of(call), .workspace = call.workspace};
     }
-    cuda::Conv2dEpilogue epilogue(std::span<void* const> operands) const {
+    cuda::Conv2dEpilogue epilogue(const Call& call) const {
         cuda::Conv2dEpilogue epilogue = epilogue_;
-        for (const auto& [vector, slot] : by_filter_) epilogue.*vector = slot.of(operands);
+        for (const auto& [vector, slot] : by_filter_) epilogue.*vector = slot.of(call);
         for (std::size_t i = 0; i < lengths_.size(); ++i)
-            epilogue.masks[i].lengths = static_cast<const std::int32_t*>(lengths_[i].of(operands));
+            epilogue.masks[i].lengths = static_cast<const std::int32_t*>(lengths_[i].of(call));
         return epilogue;
     }
 
@@ -91,10 +91,9 @@ class ConvolutionSlots {
 std::unique_ptr<Computation> conv2d(const Conv2d& op, const Step& step, Precision precision) {
     return make_computation(
         cuda::conv2d_kernel_name(op, precision),
-        [=, slots = ConvolutionSlots(Binding(step, precision))](std::span<void* const> operands, void* workspace,
-                                                                void* stream) {
-            cuda::conv2d_forward(precision, op, slots.pointers(operands, workspace), slots.epilogue(operands),
-                                 static_cast<cudaStream_t>(stream));
+        [=, slots = ConvolutionSlots(Binding(step, precision))](const Call& call) {
+            cuda::conv2d_forward(precision, op, slots.pointers(call), slots.epilogue(call),
+                                 static_cast<cudaStream_t>(call.stream));
         },
         1, cuda::conv2d_workspace(op, precision));
 }

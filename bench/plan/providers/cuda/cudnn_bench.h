@@ -38,7 +38,7 @@ class Bench {
         std::size_t operand;
         DeviceBuffer expected;
     };
-    void enqueue(const Computation& computation) { computation.run(pointers_, workspace_.data(), device_->stream()); }
+    void enqueue(const Computation& computation) { computation.run({pointers_, workspace_.data(), device_->stream()}); }
 
     std::vector<Operand> operands_;
     std::unique_ptr<Device> device_;

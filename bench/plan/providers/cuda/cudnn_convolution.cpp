@@ -47,14 +47,14 @@ class BiasCall {
     static const char* name(Direction direction) {
         return direction == Direction::fwd ? "cudnnAddTensor" : "cudnnConvolutionBackwardBias";
     }
-    void run(cudnnHandle_t handle, std::span<void* const> pointers) const {
+    void run(cudnnHandle_t handle, const Call& call) const {
         if (forward_)
-            check(cudnnAddTensor(handle, one_.get(), of_bias_.get(), bias_.of(pointers), one_.get(), of_y_.get(),
-                                 y_.of(pointers)),
+            check(cudnnAddTensor(handle, one_.get(), of_bias_.get(), bias_.of(call), one_.get(), of_y_.get(),
+                                 y_.of(call)),
                   name(Direction::fwd));
         else
-            check(cudnnConvolutionBackwardBias(handle, one_.get(), of_y_.get(), y_.of(pointers), zero_.get(),
-                                               of_bias_.get(), bias_.of(pointers)),
+            check(cudnnConvolutionBackwardBias(handle, one_.get(), of_y_.get(), y_.of(call), zero_.get(),
+                                               of_bias_.get(), bias_.of(call)),
                   name(Direction::wgrad));
     }
 
@@ -174,13 +174,13 @@ class ConvolutionComputation final : public Computation {
     std::size_t workspace_bytes() const override { return static_cast<std::size_t>(workspace_bytes_); }
     /// A bias that comes after meets outputs that were rounded.
     int roundings() const override { return roundings_; }
-    void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
-        check(cudnnSetStream(handle_.get(), static_cast<cudaStream_t>(stream)), "cudnnSetStream");
-        std::unordered_map<std::int64_t, void*> memory = builder_.memory(pointers);
-        if (fe::error_t error = builder_.graph->execute_plan_at_index(handle_.get(), memory, workspace, plan_);
+    void run(const Call& call) const override {
+        check(cudnnSetStream(handle_.get(), static_cast<cudaStream_t>(call.stream)), "cudnnSetStream");
+        std::unordered_map<std::int64_t, void*> memory = builder_.memory(call);
+        if (fe::error_t error = builder_.graph->execute_plan_at_index(handle_.get(), memory, call.workspace, plan_);
             error.is_bad())
             throw DeviceError(fmt::format("{}: {}", implementation_, message_of(std::move(error))));
-        if (bias_) bias_->run(handle_.get(), pointers);
+        if (bias_) bias_->run(handle_.get(), call);
     }
 
   private:

@@ -70,12 +70,12 @@ class GraphBuilder {
     }
 
     /// What the graph's tensors are bound to when it runs.
-    std::unordered_map<std::int64_t, void*> memory(std::span<void* const> pointers) const {
+    std::unordered_map<std::int64_t, void*> memory(const Call& call) const {
         std::unordered_map<std::int64_t, void*> memory;
         for (std::size_t uid = 0; uid < tensors_.size(); ++uid) {
             const auto& [slot, offset] = tensors_[uid];
             memory[static_cast<std::int64_t>(uid)] =
-                static_cast<std::byte*>(slot.of(pointers)) + static_cast<std::size_t>(offset) * element_bytes_;
+                static_cast<std::byte*>(slot.of(call)) + static_cast<std::size_t>(offset) * element_bytes_;
         }
         return memory;
     }

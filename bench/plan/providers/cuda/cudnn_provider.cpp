@@ -42,10 +42,10 @@ class GraphComputation final : public Computation {
     }
     std::string implementation() const override { return implementation_; }
     std::size_t workspace_bytes() const override { return static_cast<std::size_t>(workspace_bytes_); }
-    void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
-        std::unordered_map<std::int64_t, void*> memory = built_.memory(pointers);
-        check(cudnnSetStream(handle_.get(), static_cast<cudaStream_t>(stream)), "cudnnSetStream");
-        if (fe::error_t error = built_.graph->execute(handle_.get(), memory, workspace); error.is_bad())
+    void run(const Call& call) const override {
+        std::unordered_map<std::int64_t, void*> memory = built_.memory(call);
+        check(cudnnSetStream(handle_.get(), static_cast<cudaStream_t>(call.stream)), "cudnnSetStream");
+        if (fe::error_t error = built_.graph->execute(handle_.get(), memory, call.workspace); error.is_bad())
             throw DeviceError(fmt::format("{}: {}", implementation_, message_of(std::move(error))));
     }
 

@@ -155,10 +155,9 @@ class WeightComputation final : public ProductComputation<Product> {
             with_algorithm_of(this->product_, plain_ ? with_transposed_weight(plain) : plain), grown, precision,
             plain_ ? &plain : nullptr);
     }
-    void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
-        this->product_.run(
-            {x_.of(pointers), weight_.of(pointers), bias_.of(pointers), out_.of(pointers), argument_.of(pointers)},
-            workspace, static_cast<cudaStream_t>(stream));
+    void run(const Call& call) const override {
+        this->product_.run({x_.of(call), weight_.of(call), bias_.of(call), out_.of(call), argument_.of(call)},
+                           call.workspace, static_cast<cudaStream_t>(call.stream));
     }
 
   private:
@@ -181,10 +180,10 @@ class GradientComputation final : public ProductComputation<Product> {
         return std::make_unique<GradientComputation>(
             with_algorithm_of(this->product_, gradient_problem(op, grown, precision)), op, grown, precision);
     }
-    void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
-        this->product_.run({slots_.left.of(pointers), slots_.right.of(pointers), nullptr, slots_.out.of(pointers),
-                            gelu_x_.of(pointers), bias_gradient_.of(pointers)},
-                           workspace, static_cast<cudaStream_t>(stream), accumulates_);
+    void run(const Call& call) const override {
+        this->product_.run({slots_.left.of(call), slots_.right.of(call), nullptr, slots_.out.of(call), gelu_x_.of(call),
+                            bias_gradient_.of(call)},
+                           call.workspace, static_cast<cudaStream_t>(call.stream), accumulates_);
     }
 
     /// Some of cuBLASLt's kernels store the product before they apply the slope.
@@ -210,15 +209,14 @@ class ScoresComputation final : public ProductComputation<Product> {
         return std::make_unique<ScoresComputation>(with_algorithm_of(this->product_, problem), problem, grown,
                                                    precision);
     }
-    void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
+    void run(const Call& call) const override {
         const DataType type = storage_type(problem_.precision);
         const std::int64_t width = shape_.heads * shape_.head_size;
         for (std::int64_t b = 0; b < shape_.batch; ++b) {
-            const std::byte* q = at(qkv_.of(pointers), b * shape_.seq * 3 * width, type);
-            const std::byte* scores =
-                at(scores_.of(pointers), b * shape_.heads * problem_.stride_out, problem_.out_type);
-            this->product_.run({q, at(q, width, type), nullptr, const_cast<std::byte*>(scores)}, workspace,
-                               static_cast<cudaStream_t>(stream));
+            const std::byte* q = at(qkv_.of(call), b * shape_.seq * 3 * width, type);
+            const std::byte* scores = at(scores_.of(call), b * shape_.heads * problem_.stride_out, problem_.out_type);
+            this->product_.run({q, at(q, width, type), nullptr, const_cast<std::byte*>(scores)}, call.workspace,
+                               static_cast<cudaStream_t>(call.stream));
         }
     }
 
@@ -243,15 +241,15 @@ class ContextComputation final : public ProductComputation<Product> {
         return std::make_unique<ContextComputation>(with_algorithm_of(this->product_, problem), problem, grown,
                                                     precision);
     }
-    void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
+    void run(const Call& call) const override {
         const DataType type = storage_type(problem_.precision);
         const std::int64_t width = shape_.heads * shape_.head_size;
         for (std::int64_t b = 0; b < shape_.batch; ++b) {
-            const std::byte* p = at(probabilities_.of(pointers), b * shape_.heads * problem_.stride_x, type);
-            const std::byte* v = at(qkv_.of(pointers), b * shape_.seq * 3 * width + 2 * width, type);
-            const std::byte* out = at(out_.of(pointers), b * shape_.seq * width, type);
-            this->product_.run({p, v, nullptr, const_cast<std::byte*>(out)}, workspace,
-                               static_cast<cudaStream_t>(stream));
+            const std::byte* p = at(probabilities_.of(call), b * shape_.heads * problem_.stride_x, type);
+            const std::byte* v = at(qkv_.of(call), b * shape_.seq * 3 * width + 2 * width, type);
+            const std::byte* out = at(out_.of(call), b * shape_.seq * width, type);
+            this->product_.run({p, v, nullptr, const_cast<std::byte*>(out)}, call.workspace,
+                               static_cast<cudaStream_t>(call.stream));
         }
     }
 

@@ -31,11 +31,11 @@ ProviderOp ladder_gemm(GemmRung (*rung_for)(Precision precision)) {
                 const cuda::GemmProblem problem = weight_problem(op, step, precision);
                 const GemmRung rung = rung_for(precision);
                 return make_computation(
-                    cuda::gemm_kernel_name(rung, problem), [rung, problem, slots = ProductSlots(op, step, precision)](
-                                                               std::span<void* const> pointers, void*, void* stream) {
+                    cuda::gemm_kernel_name(rung, problem),
+                    [rung, problem, slots = ProductSlots(op, step, precision)](const Call& call) {
                         cuda::gemm(rung, problem,
-                                   {slots.left.of(pointers), slots.right.of(pointers), nullptr, slots.out.of(pointers)},
-                                   static_cast<cudaStream_t>(stream));
+                                   {slots.left.of(call), slots.right.of(call), nullptr, slots.out.of(call)},
+                                   static_cast<cudaStream_t>(call.stream));
                     });
             }};
 }

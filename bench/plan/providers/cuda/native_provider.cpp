@@ -110,12 +110,12 @@ class AttentionForward final : public Computation {
         arguments_.tile_rows = tile_rows;
     }
     std::string implementation() const override { return cuda::attention_kernel_name(arguments_); }
-    void run(std::span<void* const> pointers, void*, void* stream) const override {
-        cuda::AttentionArguments call = arguments_;
-        call.qkv = qkv_.of(pointers);
-        call.lse = lse_.of(pointers);
-        call.out = out_.of(pointers);
-        cuda::attention_forward(call, static_cast<cudaStream_t>(stream));
+    void run(const Call& call) const override {
+        cuda::AttentionArguments arguments = arguments_;
+        arguments.qkv = qkv_.of(call);
+        arguments.lse = lse_.of(call);
+        arguments.out = out_.of(call);
+        cuda::attention_forward(arguments, static_cast<cudaStream_t>(call.stream));
     }
     /// Longer sequences have rows enough for another tile: they keep this one.
     std::unique_ptr<Computation> resized(const Step& grown, Precision precision) const override {

@@ -22,16 +22,17 @@ class PersistentComputation final : public Computation {
         : layer_(layer), slots_(step, precision) {}
     std::string implementation() const override { return cuda::persistent_lstm_name(layer_); }
     std::size_t workspace_bytes() const override { return cuda::persistent_lstm_workspace(layer_); }
-    void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
-        const auto in = slots_.operands<cuda::PersistentDirection>(pointers);
-        cuda::persistent_lstm(layer_, in.forward, in.reverse, in.lengths, workspace, static_cast<cudaStream_t>(stream));
+    void run(const Call& call) const override {
+        const auto in = slots_.operands<cuda::PersistentDirection>(call);
+        cuda::persistent_lstm(layer_, in.forward, in.reverse, in.lengths, call.workspace,
+                              static_cast<cudaStream_t>(call.stream));
     }
-    std::optional<StepAccount> account(std::span<void* const> pointers, void* workspace, void* stream) const override {
+    std::optional<StepAccount> account(const Call& call) const override {
         // The kernel with clocks saves nothing: it is another one.
         if (layer_.variant == cuda::PersistentVariant::saves) return std::nullopt;
-        const auto in = slots_.operands<cuda::PersistentDirection>(pointers);
-        return account_of_persistent_lstm(layer_, in.forward, in.reverse, in.lengths, workspace,
-                                          static_cast<cudaStream_t>(stream));
+        const auto in = slots_.operands<cuda::PersistentDirection>(call);
+        return account_of_persistent_lstm(layer_, in.forward, in.reverse, in.lengths, call.workspace,
+                                          static_cast<cudaStream_t>(call.stream));
     }
 
   private:

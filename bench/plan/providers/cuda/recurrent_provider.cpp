@@ -26,11 +26,10 @@ ProviderOp forward_row(int multiprocessors) {
                     cuda::recurrent_problem(cell, op.shape, precision, multiprocessors);
                 return make_computation(
                     cuda::recurrent_kernel_name(problem),
-                    [problem, slots = RecurrentSlots(step, precision)](std::span<void* const> pointers, void* workspace,
-                                                                       void* stream) {
-                        const auto in = slots.template operands<cuda::RecurrentDirection>(pointers);
-                        cuda::recurrent(problem, in.forward, in.reverse, in.lengths, workspace,
-                                        static_cast<cudaStream_t>(stream));
+                    [problem, slots = RecurrentSlots(step, precision)](const Call& call) {
+                        const auto in = slots.template operands<cuda::RecurrentDirection>(call);
+                        cuda::recurrent(problem, in.forward, in.reverse, in.lengths, call.workspace,
+                                        static_cast<cudaStream_t>(call.stream));
                     },
                     1, cuda::recurrent_workspace(problem));
             }};
@@ -50,11 +49,10 @@ ProviderOp backward_row(int multiprocessors) {
                     cuda::recurrent_gradient_problem(cell, op.shape, precision, multiprocessors);
                 return make_computation(
                     cuda::recurrent_gradient_name(problem),
-                    [problem, slots = RecurrentSlots(step, precision)](std::span<void* const> pointers, void* workspace,
-                                                                       void* stream) {
-                        const auto in = slots.template gradient_operands<cuda::RecurrentGradientDirection>(pointers);
-                        cuda::recurrent_gradient(problem, in.forward, in.reverse, in.lengths, workspace,
-                                                 static_cast<cudaStream_t>(stream));
+                    [problem, slots = RecurrentSlots(step, precision)](const Call& call) {
+                        const auto in = slots.template gradient_operands<cuda::RecurrentGradientDirection>(call);
+                        cuda::recurrent_gradient(problem, in.forward, in.reverse, in.lengths, call.workspace,
+                                                 static_cast<cudaStream_t>(call.stream));
                     },
                     1, cuda::recurrent_gradient_workspace(problem));
             }};
@@ -83,9 +81,9 @@ class WeightGradientComputation final : public Computation {
                              gradient_.product()->algorithm(), product_workspace_limit);
         return std::make_unique<WeightGradientComputation>(grown, precision, std::move(product));
     }
-    void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
-        const auto in = slots_.operands<cuda::RecurrentWeightDirection>(pointers);
-        gradient_.run(in.forward, in.reverse, workspace, static_cast<cudaStream_t>(stream));
+    void run(const Call& call) const override {
+        const auto in = slots_.operands<cuda::RecurrentWeightDirection>(call);
+        gradient_.run(in.forward, in.reverse, call.workspace, static_cast<cudaStream_t>(call.stream));
     }
 
   private:

@@ -70,14 +70,12 @@ Provider products(std::function<std::string(const Gemm&)> implementation,
                     std::string text;
                     std::function<void(std::span<void* const>, void*)> run_it;
                     std::string implementation() const override { return text; }
-                    void run(std::span<void* const> pointers, void* workspace, void*) const override {
-                        run_it(pointers, workspace);
-                    }
+                    void run(const Call& call) const override { run_it(call.operands, call.workspace); }
                 };
                 auto changed = std::make_unique<Changed>();
                 changed->text = implementation(op);
                 changed->run_it = [=](std::span<void* const> pointers, void* workspace) {
-                    right->run(pointers, workspace, nullptr);
+                    right->run({pointers, workspace, nullptr});
                     if (after) after(op, pointers);
                 };
                 return changed;
@@ -228,7 +226,7 @@ TEST(SizeScaling, LengthsDifferWhereItIsVerifiedAndAreFullWhereItIsTimed) {
             auto* const lengths = in.next<std::int32_t>();
             void* out = in.next();
             if (op.batch == 32) seen.emplace_back(lengths, lengths + op.batch);
-            right->run(std::array<void*, 3>{x, lengths, out}, workspace, nullptr);
+            right->run({std::array<void*, 3>{x, lengths, out}, workspace, nullptr});
         });
     }});
     const Model model = make_problem_model(parse_problem("time_mask", "n8r16t50"), 1, 1);

@@ -145,7 +145,7 @@ TEST_F(VerifyStep, OfGradientsThatGoAlongWithAProductWhatIsForgottenIsFound) {
             void *x = in.next(), *dy = in.next(), *db = in.next();
             std::memset(db, 0, 48 * size_of(storage_type(precision)));
             void* const pointers[] = {x, dy, in.next()};
-            wgrad->run(pointers, nullptr, nullptr);
+            wgrad->run({pointers, nullptr, nullptr});
         });
         EXPECT_THAT(error(with_bias, *without_bias), testing::HasSubstr("db["));
         const std::unique_ptr<Computation> dgrad =
@@ -154,7 +154,7 @@ TEST_F(VerifyStep, OfGradientsThatGoAlongWithAProductWhatIsForgottenIsFound) {
             void *dy = in.next(), *w = in.next();
             in.next();
             void* const pointers[] = {dy, w, in.next()};
-            dgrad->run(pointers, nullptr, nullptr);
+            dgrad->run({pointers, nullptr, nullptr});
         });
         EXPECT_THAT(error(with_gelu, *without_slope), testing::HasSubstr("dx["));
         Step plain = kept;
@@ -163,7 +163,7 @@ TEST_F(VerifyStep, OfGradientsThatGoAlongWithAProductWhatIsForgottenIsFound) {
         const auto keeps_the_result = make_computation("planted", [&](OperandCursor in, void*, void*) {
             void *x = in.next(), *w = in.next(), *bias = in.next(), *sum = in.next(), *out = in.next();
             void* const pointers[] = {x, w, bias, out};
-            forward->run(pointers, nullptr, nullptr);
+            forward->run({pointers, nullptr, nullptr});
             std::memcpy(sum, out, 100 * 48 * size_of(storage_type(precision)));
         });
         EXPECT_THAT(error(kept, *keeps_the_result), testing::HasSubstr("sum["));
@@ -204,7 +204,7 @@ TEST_F(VerifyStep, SecondMomentsOfOtherElementsAreFound) {
         for (int i = 0; i < 5; ++i) operands.push_back(in.next());
         auto* v = static_cast<float*>(operands[4]);
         std::rotate(v, v + 1, v + 1000);
-        right->run(operands, nullptr, nullptr);
+        right->run({operands, nullptr, nullptr});
     });
     EXPECT_THAT(error_line<MeasurementError>([&] { verify(step, *shifted, Precision::fp32); }),
                 testing::HasSubstr("verification failed"));

@@ -263,10 +263,10 @@ class PlantedLie final : public Computation {
     enum class Kind { one_wrong_element, unwritten_row, rounded_inputs };
     PlantedLie(Kind kind, Gemm op) : kind_(kind), op_(op) {}
     std::string implementation() const override { return "lie"; }
-    void run(std::span<void* const> pointers, void*, void*) const override {
-        const auto* x = static_cast<const float*>(pointers[0]);
-        const auto* w = static_cast<const float*>(pointers[1]);
-        auto* out = static_cast<float*>(pointers[2]);
+    void run(const Call& call) const override {
+        const auto* x = static_cast<const float*>(call.operands[0]);
+        const auto* w = static_cast<const float*>(call.operands[1]);
+        auto* out = static_cast<float*>(call.operands[2]);
         const std::int64_t m = op_.m, n = op_.n, k = op_.k;
         const auto rounded = [this](float value) {
             if (kind_ != Kind::rounded_inputs) return value;
