@@ -33,10 +33,8 @@ TEST(GemmOnParts, RunsByAnAlgorithmThatWasMeasuredThere) {
         auto* const stream = static_cast<cudaStream_t>(all->stream());
         cuda::fill_normal(type, x.data(), m * k, 1, 1, stream);
         cuda::fill_normal(type, w.data(), k * n, 0.03, 2, stream);
-        cuda::GemmProblem problem{.precision = precision, .m = m, .n = n, .k = k};
-        problem.out_type = type;
-        problem.ld_x = k;
-        problem.ld_w = problem.ld_out = n;
+        const cuda::GemmProblem problem{
+            .precision = precision, .m = m, .n = n, .k = k, .out_type = type, .ld_x = k, .ld_w = n, .ld_out = n};
         cuda::AlgorithmCache cache("", false);
         const auto run = [&](Device& on, const DeviceBuffer& to) {
             const cuda::LtGemm gemm(problem, cache, limit, static_cast<cudaStream_t>(on.stream()));
