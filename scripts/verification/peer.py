@@ -236,9 +236,11 @@ class Workload:
     def about_rounds(self, document: dict[str, Any], side: str, what: str) -> str:
         """An about() of what runs in rounds: PyTorch's runs are document[side], `what` says what rows or columns are."""
         environment, machine = document["kbench"][-1]["environment"], document[side][0]["machine"]
+        rounds, compiled = len(document["kbench"]), len(document.get("compile", []))
+        fewer = f" torch.compile ran {compiled} of them." if 0 < compiled < rounds else ""
         return (
-            f"{self.programs(document, environment, machine)} Medians in milliseconds, of {document['rounds']} rounds in "
-            f"turn the better; drift is how far a side's lie apart at most. {what}"
+            f"{self.programs(document, environment, machine)} Medians in milliseconds, of {rounds} rounds in turn the "
+            f"better; drift is how far a side's lie apart at most.{fewer} {what}"
         )
 
     def page(self, document: dict[str, Any]) -> str:
@@ -255,12 +257,16 @@ class Workload:
         out.mkdir(parents=True, exist_ok=True)
         head = {"schema": self.schema, "command": process.command_line(), "started_at": process.utc_now()}
         document: dict[str, Any] = head | self.settings()
-        for _ in self.run(document):
-            document["rows"] = self.rows(document)
-            process.write_json(out / f"{self.stem}.json", document)
-            if document["kbench"]:
-                table = self.page(document)
-                (out / f"{self.stem}.md").write_text(table, encoding="utf-8")
+        try:
+            for _ in self.run(document):
+                document["rows"] = self.rows(document)
+                process.write_json(out / f"{self.stem}.json", document)
+                if document["kbench"]:
+                    table = self.page(document)
+                    (out / f"{self.stem}.md").write_text(table, encoding="utf-8")
+        except KeyboardInterrupt:
+            print(table, end="")
+            raise Stop(FAILED, f"interrupted; what was done before is in {out}") from None
         print(table, end="")
         # What this machine's kbench cannot do, such as bf16 on some CPUs, is no failure; its failures ended it above.
         return FAILED if self.failed(document) else DONE

@@ -37,6 +37,9 @@ def exit_with(main: Callable[[], int]) -> NoReturn:
     except Stop as stop:
         print(f"{pathlib.Path(sys.argv[0]).name}: {stop}", file=sys.stderr)
         sys.exit(stop.code)
+    except KeyboardInterrupt:
+        print(f"{pathlib.Path(sys.argv[0]).name}: interrupted", file=sys.stderr)
+        sys.exit(FAILED)
 
 
 @dataclass(frozen=True)

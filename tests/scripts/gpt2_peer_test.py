@@ -82,6 +82,16 @@ class TrainPeer(Refusals, PeerRuns):
         self.assertIn("- torch.compile, bf16 x 16, train: stopped after 600 s", output)
         self.assertEqual(order_of(self.calls()).count("compile"), 2)
 
+    def test_rounds_before_an_interruption_are_kept_and_counted(self) -> None:
+        self.times["compile"] = [48.0, "ctrl-c"]
+        code, output, document = self.run_script("--cases", "bf16:4")
+        self.assertEqual(code, 1)
+        self.assertIn("of 2 rounds in turn the better", output)
+        self.assertIn(" torch.compile ran 1 of them.", output)
+        self.assertIn("| train | 30.00 | 50.00 | 48.00 |", output)
+        self.assertIn(f"interrupted; what was done before is in {self.out}", output)
+        self.assertEqual(len(document["kbench"]), 2)
+
     def test_a_compiler_that_ends_without_a_word_did_not_run(self) -> None:
         self.ends_at_once = "compile"
         code, output, _ = self.run_script("--cases", "bf16:4")

@@ -78,6 +78,8 @@ class PeerRuns(unittest.TestCase):
         self.assertEqual(program, self.program)
         ways = request.get("ways", list(self.planted))
         times = {way: self.times[way].pop(0) for way in ways}
+        if "ctrl-c" in times.values():
+            raise KeyboardInterrupt
         stopped = next((self.stopped[way] for way in ways if way in self.stopped), "")
         if self.ends_at_once in ways:
             raise process.Stop(process.FAILED, "PyTorch: it ended")
