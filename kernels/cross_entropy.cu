@@ -171,6 +171,63 @@ __device__ Vector<T, N> load_shared(unsigned from) {
     return vector;
 }
 
+/// Starts to copy a thread's vectors of one part of a row: those `between` bytes apart from `first` on, below `bytes`.
+__device__ __forceinline__ void copy_part(unsigned to, const char* from, int first, int between, int bytes) {
+#pragma unroll
+    for (int j = 0; j < ahead; ++j) {
+        const int at = first + j * between;
+        if (at < bytes) copy_to_shared(to + static_cast<unsigned>(at), from + at);
+    }
+    cp_async_commit();
+}
+
+/// Adds a thread's vectors of one part of a row to its maximum and sum; `inside` tells which of them the row has.
+template <typename T, typename Inside>
+__device__ __forceinline__ void add_part(Online<Arithmetic<T>>& online,
+                                         const Vector<T, vector_width<T>> (&stored)[ahead], Inside inside) {
+    Arithmetic<T> largest = online.maximum;
+#pragma unroll
+    for (int j = 0; j < ahead; ++j)
+        if (inside(j)) largest = larger(largest, largest_of(stored[j]));
+    online.raise(largest);
+#pragma unroll
+    for (int j = 0; j < ahead; ++j) {
+        if (!inside(j)) continue;
+        Arithmetic<T> values[vector_width<T>];
+        widen(stored[j], values);
+        online.add(values);
+    }
+}
+
+/// Turns a thread's vectors of one part of a row into the gradient's terms that do not depend on the target. Offsets
+/// are as in copy_part, and `load` reads the vector at one.
+template <typename T, typename Load>
+__device__ __forceinline__ void write_gradient(char* begin, int first, int between, int bytes, const Load& load,
+                                               Arithmetic<T> maximum, Arithmetic<T> times) {
+    constexpr int N = vector_width<T>;
+#pragma unroll
+    for (int j = 0; j < ahead; ++j) {
+        const int at = first + j * between;
+        if (at >= bytes) continue;
+        Vector<T, N> stored = load(at);
+        Arithmetic<T> values[N];
+        widen(stored, values);
+#pragma unroll
+        for (int k = 0; k < N; ++k) stored.elements[k] = static_cast<T>(exponential(values[k] - maximum) * times);
+        stored.store_whole(reinterpret_cast<T*>(begin + at));
+    }
+}
+
+/// Writes zeros as the losses of the sequences' last rows, which have no next token, and as their gradient.
+template <bool gradient, typename T, typename A>
+__device__ __forceinline__ void clear_last_rows(T* logits, A* losses, int rows, int seq, std::int64_t stride) {
+    const int thread = static_cast<int>(threadIdx.x), step = static_cast<int>(gridDim.x);
+    for (std::int64_t last = (std::int64_t{blockIdx.x} + 1) * seq - 1; last < rows; last += std::int64_t{step} * seq) {
+        if (thread == 0) losses[last] = 0;
+        if constexpr (gradient) clear(logits + last * stride, 0, stride);
+    }
+}
+
 /// `kept`: dynamic shared memory holds the row's vectors, each read by the thread that copied it; otherwise the
 /// gradient reads them again from memory. Rows go to blocks in turn, the last first: the kernel that wrote the logits
 /// left their last rows in L2, and the reader of the gradient finds its first rows there.
@@ -208,12 +265,7 @@ __global__ void __launch_bounds__(most_threads)
     asm volatile("" : "+r"(smem));  // the same
     // Copies a part of a row over the place from which the thread has read that part of the row before.
     const auto fetch = [&](const Own& own, int part) {
-#pragma unroll
-        for (int j = 0; j < ahead; ++j) {
-            const int at = part * part_bytes + j * between;
-            if (at < own.bytes) copy_to_shared(smem + static_cast<unsigned>(at), own.begin + at);
-        }
-        cp_async_commit();
+        copy_part(smem, own.begin, part * part_bytes, between, own.bytes);
     };
     const auto fetch_row = [&](int row) {
         auto* const line = logits + row * stride;
@@ -229,10 +281,7 @@ __global__ void __launch_bounds__(most_threads)
         if (left >= 0) fetch_row(row);
     }
     std::int64_t target = left >= 0 ? tokens[row + 1] : 0;
-    for (std::int64_t last = (std::int64_t{blockIdx.x} + 1) * seq - 1; last < rows; last += std::int64_t{step} * seq) {
-        if (thread == 0) losses[last] = 0;
-        if constexpr (gradient) clear(logits + last * stride, 0, stride);
-    }
+    clear_last_rows<gradient>(logits, losses, rows, seq, stride);
     for (; left >= 0; left -= step) {
         auto* const line = logits + row * stride;
         const bool fetches = kept && left >= step;
@@ -256,22 +305,11 @@ __global__ void __launch_bounds__(most_threads)
         for (int part = 0; part < parts; ++part) {
             if constexpr (kept) wait_for_all_but(parts - 1 - part);
             Stored stored[ahead];
-            A largest = online.maximum;
             const auto inside = [&](int j) { return part * part_bytes + j * between < own.bytes; };
 #pragma unroll
             for (int j = 0; j < ahead; ++j)
                 if (inside(j)) stored[j] = load(part * part_bytes + j * between);
-#pragma unroll
-            for (int j = 0; j < ahead; ++j)
-                if (inside(j)) largest = larger(largest, largest_of(stored[j]));
-            online.raise(largest);
-#pragma unroll
-            for (int j = 0; j < ahead; ++j) {
-                if (!inside(j)) continue;
-                A values[N];
-                widen(stored[j], values);
-                online.add(values);
-            }
+            add_part<T>(online, stored, inside);
         }
         if (thread < split.edges) {
             online.raise(edge[0]);
@@ -287,18 +325,7 @@ __global__ void __launch_bounds__(most_threads)
             auto* const next_line = logits + next * stride;
             const Own next_own = own_of(next_line, Split<N>(next_line, vocab));
             for (int part = 0; part < parts; ++part) {
-#pragma unroll
-                for (int j = 0; j < ahead; ++j) {
-                    const int at = part * part_bytes + j * between;
-                    if (at >= own.bytes) continue;
-                    Stored stored = load(at);
-                    A values[N];
-                    widen(stored, values);
-#pragma unroll
-                    for (int k = 0; k < N; ++k)
-                        stored.elements[k] = static_cast<T>(exponential(values[k] - maximum) * times);
-                    stored.store_whole(reinterpret_cast<T*>(own.begin + at));
-                }
+                write_gradient<T>(own.begin, part * part_bytes, between, own.bytes, load, maximum, times);
                 if (fetches) fetch(next_own, part);
             }
             // after its vector, by the same thread

@@ -39,6 +39,28 @@ struct Layout {
     static_assert(merge_bytes<float, 8, tile.head_size / 8>(tile.key_groups, group_threads) <= smem_bytes);
 };
 
+/// Masks the scores of keys behind their row. A lane's rows are 4 apart from `row` on, and its keys 8 apart.
+template <int keys>
+__device__ __forceinline__ void mask_later_keys(float (&scores)[8][keys], int first_key, int row) {
+#pragma unroll
+    for (int r = 0; r < 8; ++r)
+#pragma unroll
+        for (int c = 0; c < keys; ++c)
+            if (first_key + 8 * c > row + 4 * r) scores[r][c] = -infinity<float>;
+}
+
+/// Stores the log-sum-exp of a lane's rows; of the lanes that share a row, the first does.
+template <int columns>
+__device__ __forceinline__ void store_lse(const Work<float>& work, const Accumulator<float, 8, columns>& accumulator,
+                                          int row, int lane_column, const Problem<float>& problem) {
+    auto* const lse = problem.lse + std::int64_t{work.sequence} * problem.seq;
+#pragma unroll
+    for (int r = 0; r < 8; ++r) {
+        const auto value = log_sum_exp<8>(accumulator, r, problem.scale_log2);
+        if (lane_column == 0 && work.first_row + row + 4 * r < problem.seq) lse[work.first_row + row + 4 * r] = value;
+    }
+}
+
 template <int index>
 __global__ __launch_bounds__(Layout<index>::threads,
                              tiles[index].blocks_per_sm) void attention_fma(Problem<float> problem) {
@@ -100,11 +122,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
         }
         if ((block + 1) * tile.keys > work.first_row + warp * 32) {
             const int first_key = block * tile.keys + lane_column - work.first_row;
-#pragma unroll
-            for (int r = 0; r < 8; ++r)
-#pragma unroll
-                for (int c = 0; c < keys; ++c)
-                    if (first_key + 8 * c > row + 4 * r) scores[r][c] = -infinity<float>;
+            mask_later_keys(scores, first_key, row);
         }
         cp_async_wait_all();
         group_barrier<tile.key_groups, L::group_threads>(group);  // v has arrived, and all warps are done with k
@@ -144,15 +162,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
     }
     merge_groups<tile.key_groups, L::group_threads>(accumulator, problem.scale_log2, smem, group, thread);
     if (group > 0) return;
-    if (problem.lse != nullptr) {
-        auto* const lse = problem.lse + std::int64_t{work.sequence} * problem.seq;
-#pragma unroll
-        for (int r = 0; r < 8; ++r) {
-            const auto value = log_sum_exp<8>(accumulator, r, problem.scale_log2);
-            if (lane_column == 0 && work.first_row + row + 4 * r < problem.seq)
-                lse[work.first_row + row + 4 * r] = value;
-        }
-    }
+    if (problem.lse != nullptr) store_lse(work, accumulator, row, lane_column, problem);
     normalise<8>(accumulator);
 #pragma unroll
     for (int r = 0; r < 8; ++r) {

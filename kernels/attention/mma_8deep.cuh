@@ -32,6 +32,44 @@ struct Layout8Deep {
     static constexpr bool q_in_registers = sizeof(T) == 4;
 };
 
+/// Adds a step of q k^T to a lane's scores: its rows of q times all keys of the tile, at the depths of step d.
+template <class L, class T, int width, int columns>
+__device__ __forceinline__ void add_scores(T (&scores)[2][columns], const Vector<T, width> (&rows)[2], const T* k,
+                                           int d) {
+#pragma unroll
+    for (int n = 0; n < L::tile.keys / 8; ++n) {
+        const auto keys = Vector<T, width>::load(k + n * 8 * L::qk_pitch + d * 4 * width);
+#pragma unroll
+        for (int i = 0; i < width; i += 2) {
+            const T a[4] = {rows[0].at[i], rows[1].at[i], rows[0].at[i + 1], rows[1].at[i + 1]};
+            mma_16x8x8(scores[0][2 * n], scores[0][2 * n + 1], scores[1][2 * n], scores[1][2 * n + 1], a,
+                       operand(keys.at[i]), operand(keys.at[i + 1]));
+        }
+    }
+}
+
+/// Masks the scores of keys behind their row. A lane has rows `row` and row + 8, and pairs of keys 8 apart.
+template <class T, int columns>
+__device__ __forceinline__ void mask_later_keys(T (&scores)[2][columns], int first_key, int row) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r)
+#pragma unroll
+        for (int c = 0; c < columns; ++c)
+            if (first_key + c / 2 * 8 + c % 2 > row + 8 * r) scores[r][c] = -infinity<T>;
+}
+
+/// Stores the log-sum-exp of a lane's rows; of the lanes that share a row, the first does.
+template <class T, int columns>
+__device__ __forceinline__ void store_lse(const Work<T>& work, const Accumulator<T, 2, columns>& accumulator, int row,
+                                          int t, const Problem<T>& problem) {
+    auto* const lse = problem.lse + std::int64_t{work.sequence} * problem.seq;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+        const auto value = log_sum_exp<4>(accumulator, r, problem.scale_log2);
+        if (t == 0 && row + 8 * r < problem.seq) lse[row + 8 * r] = value;
+    }
+}
+
 template <class T, class Tiles, int index>
 __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
                              Layout8Deep<T, Tiles, index>::tile.blocks_per_sm) void attention_mma(Problem<T> problem) {
@@ -91,25 +129,10 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
         for (int d = 0; d < depth_steps; ++d) {
             if constexpr (!L::q_in_registers) load_q(d, q_rows[0]);
             const Vector<T, width>(&rows)[2] = q_rows[L::q_in_registers ? d : 0];
-#pragma unroll
-            for (int n = 0; n < tile.keys / 8; ++n) {
-                const auto keys = Vector<T, width>::load(k + n * 8 * L::qk_pitch + d * 4 * width);
-#pragma unroll
-                for (int i = 0; i < width; i += 2) {
-                    const T a[4] = {rows[0].at[i], rows[1].at[i], rows[0].at[i + 1], rows[1].at[i + 1]};
-                    mma_16x8x8(scores[0][2 * n], scores[0][2 * n + 1], scores[1][2 * n], scores[1][2 * n + 1], a,
-                               operand(keys.at[i]), operand(keys.at[i + 1]));
-                }
-            }
+            add_scores<L>(scores, rows, k, d);
         }
         const int first_key = block * tile.keys + 2 * t;
-        if ((block + 1) * tile.keys > work.first_row + warp * 16) {
-#pragma unroll
-            for (int r = 0; r < 2; ++r)
-#pragma unroll
-                for (int c = 0; c < tile.keys / 4; ++c)
-                    if (first_key + c / 2 * 8 + c % 2 > row + 8 * r) scores[r][c] = -infinity<T>;
-        }
+        if ((block + 1) * tile.keys > work.first_row + warp * 16) mask_later_keys(scores, first_key, row);
         cp_async_wait_all();
         group_barrier<tile.key_groups, L::group_threads>(group);  // v has arrived, and all warps are done with k
         if (block + tile.key_groups < key_blocks) load_k(block + tile.key_groups);
@@ -134,14 +157,7 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
     }
     merge_groups<tile.key_groups, L::group_threads>(accumulator, problem.scale_log2, q, group, thread);
     if (group > 0) return;
-    if (problem.lse != nullptr) {
-        auto* const lse = problem.lse + std::int64_t{work.sequence} * problem.seq;
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-            const auto value = log_sum_exp<4>(accumulator, r, problem.scale_log2);
-            if (t == 0 && row + 8 * r < problem.seq) lse[row + 8 * r] = value;
-        }
-    }
+    if (problem.lse != nullptr) store_lse(work, accumulator, row, t, problem);
     normalise<4>(accumulator);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {

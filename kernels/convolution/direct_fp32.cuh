@@ -53,6 +53,34 @@ __host__ __device__ int stage_floats(const Shape& shape) {
     return shape.x_rows() * Row<kernel_w, columns_before, stride_w>::floats + tuning.step_rows * kernel_w * filters;
 }
 
+/// The filter rows that any row of a block needs, and the steps in which the block, or its part, goes through them.
+struct Steps {
+    int first_r, rows;
+    int chunks;  ///< steps of a channel
+    int begin, end;
+
+    /// `unmasked`: whether masks leave any position of the block; otherwise it has no steps.
+    __device__ __forceinline__ Steps(const Shape& shape, const Grid::Block& block, int h0, bool unmasked) {
+        first_r = max(0, -h0 - (tuning.out_rows - 1) * shape.stride_h);
+        rows = min(shape.kernel_h, shape.height - h0) - first_r;
+        chunks = rows <= 0 ? 0 : (rows + tuning.step_rows - 1) / tuning.step_rows;
+        const auto all = unmasked ? std::int64_t{chunks} * shape.channels : 0;
+        begin = static_cast<int>(all * block.part / block.parts);
+        end = static_cast<int>(all * (block.part + 1) / block.parts);
+    }
+};
+
+/// Starts to copy the weights of a step: filter rows [r, r + step_rows) of channel c, in the set of image n.
+template <int kernel_w, bool several_weights>
+__device__ __forceinline__ void copy_weights(float* w_tile, const float* weights, int n, int c, int r, int step_rows,
+                                             const Shape& shape, int thread) {
+    std::int64_t line = std::int64_t{c} * shape.kernel_h + r;
+    if constexpr (several_weights) line += std::int64_t{n / shape.images_of_weights} * shape.channels * shape.kernel_h;
+    const float* const from = weights + line * (kernel_w * filters);
+    for (int i = thread; i < step_rows * (kernel_w * filters / 4); i += threads)
+        cp_async_16(w_tile + i * 4, from + i * 4);
+}
+
 /// weights: [channels][kernel_h][kernel_w][filters]. With `several_weights` there are several such arrays, one after
 /// another, and sums are stored without epilogue. x is copied by 16 bytes: pad_w + columns_before is a multiple of 4.
 template <int kernel_w, int columns_before, int stride_w, bool several_weights>
@@ -70,20 +98,14 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_direct_f
     const auto ends = epilogue.ends(n, shape.out_width);
     if (thread < filters) channels[thread] = epilogue.channel(thread);
 
-    // The filter rows that any row of the block needs.
-    const int first_r = max(0, -h0 - (tuning.out_rows - 1) * shape.stride_h);
-    const int rows = min(shape.kernel_h, shape.height - h0) - first_r;
-    const int chunks = rows <= 0 ? 0 : (rows + tuning.step_rows - 1) / tuning.step_rows;
-    const auto all = first_column < ends.masks[2] ? std::int64_t{chunks} * shape.channels : 0;
-    const int step_begin = static_cast<int>(all * block.part / block.parts);
-    const int step_end = static_cast<int>(all * (block.part + 1) / block.parts);
+    const Steps steps(shape, block, h0, first_column < ends.masks[2]);
 
     const auto fetch = [&](int step) {
         float* const x_tile =
-            stages + (step - step_begin) % 2 * stage_floats<kernel_w, columns_before, stride_w>(shape);
+            stages + (step - steps.begin) % 2 * stage_floats<kernel_w, columns_before, stride_w>(shape);
         float* const w_tile = x_tile + shape.x_rows() * R::floats;
-        const int c = step / chunks, done = step % chunks * tuning.step_rows, r = first_r + done;
-        const int step_rows = min(tuning.step_rows, rows - done);
+        const int c = step / steps.chunks, done = step % steps.chunks * tuning.step_rows, r = steps.first_r + done;
+        const int step_rows = min(tuning.step_rows, steps.rows - done);
         const int x_rows = (tuning.out_rows - 1) * shape.stride_h + step_rows;
         const std::int64_t plane = (std::int64_t{n} * shape.channels + c) * shape.height;
         for (int i = thread; i < x_rows * R::chunks; i += threads) {
@@ -101,12 +123,7 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_direct_f
                     to[e] = column + e >= 0 && column + e < shape.width ? from[column + e] : 0.0f;
             }
         }
-        std::int64_t line = std::int64_t{c} * shape.kernel_h + r;
-        if constexpr (several_weights)
-            line += std::int64_t{n / shape.images_of_weights} * shape.channels * shape.kernel_h;
-        const float* const from = weights + line * (kernel_w * filters);
-        for (int i = thread; i < step_rows * (kernel_w * filters / 4); i += threads)
-            cp_async_16(w_tile + i * 4, from + i * 4);
+        copy_weights<kernel_w, several_weights>(w_tile, weights, n, c, r, step_rows, shape, thread);
         cp_async_commit();
     };
 
@@ -117,17 +134,17 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_direct_f
     for (int i = 0; i < R::window_chunks; ++i) window[i] = R::swizzled(of_lane * R::of_lane + i) * 4;
     float sums[lane_filters][lane_positions] = {};
 
-    if (step_begin < step_end) fetch(step_begin);
-    for (int step = step_begin; step < step_end; ++step) {
+    if (steps.begin < steps.end) fetch(steps.begin);
+    for (int step = steps.begin; step < steps.end; ++step) {
         cp_async_wait<0>();
         __syncthreads();  // this step's tiles have arrived, and all warps are done with those to be overwritten
-        if (step + 1 < step_end) fetch(step + 1);
+        if (step + 1 < steps.end) fetch(step + 1);
         if (p >= shape.out_height) continue;
         const float* const x_tile =
-            stages + (step - step_begin) % 2 * stage_floats<kernel_w, columns_before, stride_w>(shape);
+            stages + (step - steps.begin) % 2 * stage_floats<kernel_w, columns_before, stride_w>(shape);
         const float* const w_tile = x_tile + shape.x_rows() * R::floats + first_filter;
-        const int done = step % chunks * tuning.step_rows, h = h0 + row * shape.stride_h + first_r + done;
-        const int begin = max(0, -h), end = min(min(tuning.step_rows, rows - done), shape.height - h);
+        const int done = step % steps.chunks * tuning.step_rows, h = h0 + row * shape.stride_h + steps.first_r + done;
+        const int begin = max(0, -h), end = min(min(tuning.step_rows, steps.rows - done), shape.height - h);
 #pragma unroll 1
         for (int r = begin; r < end; ++r) {
             const float* const from = x_tile + (row * shape.stride_h + r) * R::floats;

@@ -36,6 +36,21 @@ constexpr int step_smem_bytes() {
     return ring > exchange ? ring : exchange;
 }
 
+/// Copies 16 bytes of a row of `hidden` weights, from element k on, to a slot: zeros behind the row's end, and all
+/// zeros where it is not `inside`. With `vectors` rows end at whole slots, and the copy may go on when this returns.
+template <bool vectors, typename T>
+__device__ __forceinline__ void copy_piece(uint4* to, const T* from, bool inside, int k, int hidden) {
+    if constexpr (vectors) {
+        cp_async_if<16>(to, from, inside);
+    } else {
+        constexpr int width = vector_width<T>;
+        Vector<T, width> piece;
+#pragma unroll
+        for (int e = 0; e < width; ++e) piece.elements[e] = inside && k + e < hidden ? from[e] : static_cast<T>(0.0f);
+        memcpy(to, piece.elements, sizeof *to);
+    }
+}
+
 /// grid: both directions' blocks of units, by tiles of sequences. `vectors`: rows of weights are whole 16-byte
 /// chunks.
 template <class Core, Cell cell, int tiles, bool vectors, int room>
@@ -74,15 +89,7 @@ __global__ void __launch_bounds__(block_threads, 2)
                 const T* const from =
                     own.weight_hh + (inside ? (std::int64_t{gate} * hidden + unit) * hidden + k : std::int64_t{0});
                 uint4* const to = slot(stage, 2 * gate + half, thread);
-                if constexpr (vectors) {
-                    cp_async_if<16>(to, from, inside);
-                } else {
-                    Vector<T, width> piece;
-#pragma unroll
-                    for (int e = 0; e < width; ++e)
-                        piece.elements[e] = inside && k + e < hidden ? from[e] : static_cast<T>(0.0f);
-                    memcpy(to, piece.elements, sizeof *to);
-                }
+                copy_piece<vectors>(to, from, inside, k, hidden);
             }
     };
     const T* const before = own.h[step % 2];
