@@ -203,6 +203,12 @@ struct LtGemm::State {
                               x.get(), beta.as(problem.precision), pointers.out, out.get(), pointers.out, out.get(),
                               &chosen.algorithm, workspace, chosen.workspace_bytes, stream);
     }
+
+    LaunchGemm launcher() const {
+        return [this](const GemmAlgorithm& candidate, const GemmPointers& pointers, void* workspace, cudaStream_t on) {
+            return launch(candidate, pointers, workspace, on) == CUBLAS_STATUS_SUCCESS;
+        };
+    }
 };
 
 static void check_epilogue(const GemmProblem& problem) {
@@ -229,20 +235,21 @@ std::string lt_lacks(const GemmProblem& problem, std::size_t workspace_limit, bo
     return "";
 }
 
-LtGemm::LtGemm(const GemmProblem& problem, std::size_t workspace_limit) {
-    check_epilogue(problem);
-    state_ = std::make_unique<State>(problem);
-    state_->algorithm = state_->candidates(workspace_limit, true).front();
-}
-
 /// The SMs of the part of the device that `stream` belongs to; 0 where it may use all.
 static int some_multiprocessors(cudaStream_t stream) {
     if (stream == nullptr) return 0;
-    int device = 0, all = 0;
-    KBENCH_CUDA(cudaGetDevice(&device));
-    KBENCH_CUDA(cudaDeviceGetAttribute(&all, cudaDevAttrMultiProcessorCount, device));
     const int some = multiprocessors_of(stream);
-    return some < all ? some : 0;
+    return some < multiprocessors_of(nullptr) ? some : 0;
+}
+
+LtGemm::LtGemm(const GemmProblem& problem, std::size_t workspace_limit, cudaStream_t stream) {
+    check_epilogue(problem);
+    state_ = std::make_unique<State>(problem);
+    const std::vector<GemmAlgorithm> candidates = state_->candidates(workspace_limit, true);
+    state_->algorithm = candidates.front();
+    if (some_multiprocessors(stream) == 0) return;
+    const State measured(problem_to_measure(problem));
+    state_->algorithm = first_to_start(measured.problem, candidates, workspace_limit, measured.launcher(), stream);
 }
 
 LtGemm::LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t workspace_limit, cudaStream_t stream) {
@@ -255,12 +262,7 @@ LtGemm::LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t wo
     }
     const std::vector<GemmAlgorithm> candidates = state_->candidates(workspace_limit, false);
     const State measured(problem_to_measure(problem));
-    state_->algorithm = fastest(
-        measured.problem, candidates, workspace_limit,
-        [&](const GemmAlgorithm& candidate, const GemmPointers& pointers, void* workspace, cudaStream_t on) {
-            return measured.launch(candidate, pointers, workspace, on) == CUBLAS_STATUS_SUCCESS;
-        },
-        stream);
+    state_->algorithm = fastest(measured.problem, candidates, workspace_limit, measured.launcher(), stream);
     cache.store(key, state_->algorithm);
 }
 

@@ -20,7 +20,7 @@ namespace kbench::cuda {
 std::string algorithm_key(const GemmProblem& problem, const std::string& device_name, std::size_t cublaslt_version,
                           int some_multiprocessors = 0);
 
-/// Remembers measured algorithms in a JSON file keyed by device name, cuBLASLt version and problem.
+/// Remembers measured algorithms in a JSON file keyed as algorithm_key says.
 /// A file that cannot be read, parsed or that belongs to another format version is ignored with one warning.
 class AlgorithmCache {
   public:
@@ -50,8 +50,9 @@ class LtGemm {
     LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t workspace_limit,
            cudaStream_t stream = nullptr);
     /// Takes the first proposal without measuring, so that every process takes the same; only proposals that add
-    /// partial sums in one order count. Throws as the other constructor.
-    LtGemm(const GemmProblem& problem, std::size_t workspace_limit);
+    /// partial sums in one order count. On a part of the device's SMs it is the first that starts on `stream`. Throws
+    /// as the other constructor.
+    LtGemm(const GemmProblem& problem, std::size_t workspace_limit, cudaStream_t stream = nullptr);
     /// Takes `algorithm`, which was chosen for a problem of other sizes, and measures nothing. Throws Unsupported where
     /// cuBLASLt does not run it on `problem` within `workspace_limit` bytes.
     LtGemm(const GemmProblem& problem, const GemmAlgorithm& algorithm, std::size_t workspace_limit);

@@ -88,19 +88,19 @@ class Bench {
         if (problem.bias_gradient) results_.push_back({stored_bias_gradient(), bias_gradient_.get(), nullptr});
     }
 
-    /// Launches once, on the first copy of the weights; returns whether it was accepted.
+    /// Launches once, on the first copy of the weights; returns whether it was accepted. Clusters of some algorithms do
+    /// not fit into every part of a device.
     bool launch_once(const GemmAlgorithm& candidate) {
-        return launch_(candidate, pointers(0), workspace_.get(), stream_);
+        const bool accepted = launch_(candidate, pointers(0), workspace_.get(), stream_);
+        if (!accepted) cudaGetLastError();  // or the next launch would be blamed
+        return accepted;
     }
 
     /// Runs `candidate` on poisoned output. The first candidate's output becomes the reference for the others.
     bool correct(const GemmAlgorithm& candidate) {
         for (const Result& result : results_)  // NaN in every type
             KBENCH_CUDA(cudaMemsetAsync(result.data, 0xff, aligned_bytes(result.stored), stream_));
-        if (!launch_once(candidate)) {
-            cudaGetLastError();  // or the next launch would be blamed: clusters do not fit into every part of a device
-            return false;
-        }
+        if (!launch_once(candidate)) return false;
         const bool first = !results_.front().expected;
         bool agrees = true;
         for (Result& result : results_) {
@@ -132,10 +132,14 @@ class Bench {
         KBENCH_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
         for (int i = 0; i < launches; ++i)
             accepted &= launch_(candidate, pointers(i % copies_), workspace_.get(), stream_);
-        cudaGraph_t captured;
-        KBENCH_CUDA(cudaStreamEndCapture(stream_, &captured));
+        cudaGraph_t captured = nullptr;
+        const cudaError_t ended = cudaStreamEndCapture(stream_, &captured);
         const Graph graph(captured);
-        if (!accepted) return nullptr;
+        if (!accepted) {
+            cudaGetLastError();
+            return nullptr;
+        }
+        KBENCH_CUDA(ended);
         cudaGraphExec_t exec;
         KBENCH_CUDA(cudaGraphInstantiate(&exec, captured, 0));
         return GraphExec(exec);
@@ -229,12 +233,21 @@ GemmProblem problem_to_measure(GemmProblem problem) {
     return problem;
 }
 
+static Unsupported none_left(const GemmProblem& problem, std::size_t candidates) {
+    return Unsupported(fmt::format("none of {} cuBLASLt algorithms computed gemm m {} n {} k {} in {}", candidates,
+                                   problem.m, problem.n, problem.k, name(problem.precision)));
+}
+
+GemmAlgorithm first_to_start(const GemmProblem& problem, const std::vector<GemmAlgorithm>& candidates,
+                             std::size_t workspace_bytes, const LaunchGemm& launch, cudaStream_t stream) {
+    Bench bench(problem, workspace_bytes, launch, stream);
+    for (const GemmAlgorithm& candidate : candidates)
+        if (bench.correct(candidate)) return candidate;
+    throw none_left(problem, candidates.size());
+}
+
 GemmAlgorithm fastest(const GemmProblem& problem, const std::vector<GemmAlgorithm>& candidates,
                       std::size_t workspace_bytes, const LaunchGemm& launch, cudaStream_t stream) {
-    const auto none_left = [&] {
-        return Unsupported(fmt::format("none of {} cuBLASLt algorithms computed gemm m {} n {} k {} in {}",
-                                       candidates.size(), problem.m, problem.n, problem.k, name(problem.precision)));
-    };
     Bench bench(problem, workspace_bytes, launch, stream);
     std::vector<Contender> contenders;
     double best_us = std::numeric_limits<double>::infinity();
@@ -243,14 +256,14 @@ GemmAlgorithm fastest(const GemmProblem& problem, const std::vector<GemmAlgorith
         contenders.push_back({candidate, bench.time_once_us(candidate), nullptr, {}});
         best_us = std::min(best_us, contenders.back().once_us);
     }
-    if (contenders.empty()) throw none_left();
+    if (contenders.empty()) throw none_left(problem, candidates.size());
     const auto measured = static_cast<int>(contenders.size());
     std::erase_if(contenders, [&](const Contender& c) { return c.once_us > slow_factor * best_us; });
 
     const int launches = bench.launches_per_run(best_us);
     for (Contender& contender : contenders) contender.run = bench.record(contender.algorithm, launches);
     std::erase_if(contenders, [](const Contender& c) { return !c.run; });
-    if (contenders.empty()) throw none_left();
+    if (contenders.empty()) throw none_left(problem, candidates.size());
     for (Contender& contender : contenders) bench.time_us(contender.run);  // a graph's first launch uploads it
     // Rounds are interleaved, so that a drift of the clocks affects all candidates alike.
     for (int round = 0; round < rounds; ++round)

@@ -27,4 +27,9 @@ GemmProblem problem_to_measure(GemmProblem problem);
 GemmAlgorithm fastest(const GemmProblem& problem, const std::vector<GemmAlgorithm>& candidates,
                       std::size_t workspace_bytes, const LaunchGemm& launch, cudaStream_t stream = nullptr);
 
+/// The first candidate that computes something finite on `stream`, however long it takes. Throws Unsupported when none
+/// does.
+GemmAlgorithm first_to_start(const GemmProblem& problem, const std::vector<GemmAlgorithm>& candidates,
+                             std::size_t workspace_bytes, const LaunchGemm& launch, cudaStream_t stream);
+
 }  // namespace kbench::cuda

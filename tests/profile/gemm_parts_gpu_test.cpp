@@ -28,26 +28,37 @@ TEST(GemmOnParts, RunsByAnAlgorithmThatWasMeasuredThere) {
     for (const Precision precision : {Precision::fp16, Precision::tf32}) {
         const DataType type = storage_type(precision);
         const DeviceBuffer x(*all, m * k * size_of(type)), w(*all, k * n * size_of(type)),
-            out(*all, m * n * size_of(type)), expected(*all, m * n * size_of(type)), workspace(*all, limit),
-            difference(*all, sizeof(double));
+            bias(*all, n * size_of(type)), out(*all, m * n * size_of(type)), expected(*all, m * n * size_of(type)),
+            workspace(*all, limit), difference(*all, sizeof(double));
         auto* const stream = static_cast<cudaStream_t>(all->stream());
         cuda::fill_normal(type, x.data(), m * k, 1, 1, stream);
         cuda::fill_normal(type, w.data(), k * n, 0.03, 2, stream);
-        const cuda::GemmProblem problem{
-            .precision = precision, .m = m, .n = n, .k = k, .out_type = type, .ld_x = k, .ld_w = n, .ld_out = n};
+        cuda::fill_normal(type, bias.data(), n, 1, 3, stream);
+        const cuda::GemmProblem problem{.precision = precision,
+                                        .m = m,
+                                        .n = n,
+                                        .k = k,
+                                        .bias = true,
+                                        .gelu = true,
+                                        .out_type = type,
+                                        .ld_x = k,
+                                        .ld_w = n,
+                                        .ld_out = n};
         cuda::AlgorithmCache cache("", false);
         const auto run = [&](Device& on, const DeviceBuffer& to) {
-            const cuda::LtGemm gemm(problem, cache, limit, static_cast<cudaStream_t>(on.stream()));
-            gemm.run({x.data(), w.data(), nullptr, to.data()}, workspace.data(),
-                     static_cast<cudaStream_t>(on.stream()));
-            on.synchronize();
+            auto* const stream_of = static_cast<cudaStream_t>(on.stream());
+            for (const cuda::LtGemm& gemm : {cuda::LtGemm(problem, limit, stream_of),  // as --deterministic has it
+                                             cuda::LtGemm(problem, cache, limit, stream_of)}) {
+                on.fill(to.data(), 0xff, to.bytes());
+                gemm.run({x.data(), w.data(), bias.data(), to.data()}, workspace.data(), stream_of);
+                on.synchronize();
+            }
         };
         run(*all, expected);
         for (const int count : counts) {
             if (2 * count < all->multiprocessors() || count == all->multiprocessors()) continue;
             SCOPED_TRACE(testing::Message() << count << " SMs, " << name(precision));
             const std::unique_ptr<Device> part = make_cuda_device(count);
-            part->fill(out.data(), 0xff, out.bytes());
             run(*part, out);
             cuda::largest_difference(type, expected.data(), out.data(), m, n, n,
                                      reinterpret_cast<double*>(difference.data()), stream);

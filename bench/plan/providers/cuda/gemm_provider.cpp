@@ -63,7 +63,7 @@ struct LtMaker {
     std::shared_ptr<cuda::AlgorithmCache> cache;  ///< null where no time may choose
     cudaStream_t stream;                          ///< where it will run
     cuda::LtGemm operator()(const GemmProblem& p) const {
-        if (!cache) return {p, lt_workspace_limit};
+        if (!cache) return {p, lt_workspace_limit, stream};
         return {p, *cache, lt_workspace_limit, stream};
     }
 };

@@ -102,7 +102,7 @@ ProviderOp weights_row(const std::shared_ptr<cuda::AlgorithmCache>& cache, cudaS
             if (problem.k > 0 && cache)
                 product.emplace(problem, *cache, product_workspace_limit, stream);
             else if (problem.k > 0)
-                product.emplace(problem, product_workspace_limit);
+                product.emplace(problem, product_workspace_limit, stream);
             return std::make_unique<WeightGradientComputation<cell>>(step, precision, std::move(product));
         }};
 }
