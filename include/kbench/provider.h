@@ -14,7 +14,6 @@
 //     });
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -75,8 +74,7 @@ class Computation {
     }
 };
 
-/// Makes a computation from a function of a Call, for providers that keep no state but a workspace. It may also be one
-/// of an OperandCursor, the workspace and the stream.
+/// Makes a computation from a function of a Call, for providers that keep no state but a workspace.
 template <class Run>
 std::unique_ptr<Computation> make_computation(std::string implementation, Run run, int roundings = 1,
                                               std::size_t workspace_bytes = 0, double spared_flops = 0) {
@@ -92,12 +90,7 @@ std::unique_ptr<Computation> make_computation(std::string implementation, Run ru
         std::size_t workspace_bytes() const override { return workspace_bytes_; }
         int roundings() const override { return roundings_; }
         double spared_flops() const override { return spared_flops_; }
-        void run(const Call& call) const override {
-            if constexpr (std::invocable<const Run&, OperandCursor, void*, void*>)
-                run_(OperandCursor(call.operands), call.workspace, call.stream);
-            else
-                run_(call);
-        }
+        void run(const Call& call) const override { run_(call); }
 
       private:
         std::string text_;

@@ -1,7 +1,6 @@
 // Connectionist temporal classification against the reference.
 #include "kernels/ctc.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>

@@ -1,10 +1,12 @@
 // Rows from functions whose parameters name their operands.
 #include "bench/plan/bind.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -12,7 +14,9 @@
 #include <vector>
 
 #include "bench/plan/provider.h"
+#include "kbench/error.h"
 #include "models/ops/list.h"
+#include "models/ops/table.h"
 #include "models/problem.h"
 
 namespace kbench {
@@ -45,7 +49,7 @@ std::vector<std::ptrdiff_t> operands_got(void (*function)(Parameters...), const 
     static std::array<char, 16> memory;
     std::vector<void*> pointers;
     for (std::size_t i = 0; i < operands(step, Precision::fp32).size(); ++i) pointers.push_back(&memory[i]);
-    bound("test", function, step, Precision::fp32)->run({pointers, &memory[15], nullptr});
+    bound("test", function, step, Precision::fp32)->run({pointers, &memory[15], &memory[14]});
     std::vector<std::ptrdiff_t> numbers;
     for (const void* pointer : got())
         numbers.push_back(pointer == nullptr ? -1 : static_cast<const char*>(pointer) - memory.data());
@@ -68,21 +72,21 @@ TEST(Bind, GivesNullForAnOperandThatTheStepLacks) {
     EXPECT_THAT(operands_got(function, norm_of_sum), ElementsAre(0, 1, 2, 3, 4));
 }
 
-TEST(Bind, GivesTheOpItsTypeStridesAndTheWorkspace) {
+TEST(Bind, GivesTheOpItsTypeStridesTheWorkspaceAndTheStream) {
     static std::int64_t k, stride;
     static DataType type;
     static Precision precision;
     const auto function = +[](DataType t, Precision p, const Gemm& op, Stride<"out"> of_out, In<"x"> x, In<"w"> w,
-                              Out<"out"> out, void* workspace) {
+                              Out<"out"> out, void* workspace, CUstream_st* stream) {
         type = t;
         precision = p;
         k = op.k;
         stride = of_out;
-        got() = {x, w, out.data(), workspace};
+        got() = {x, w, out.data(), workspace, stream};
     };
     Step padded = Step::of(Gemm{.m = 4, .n = 5, .k = 8, .weight_transposed = true});
     padded.padded_columns = 16;
-    EXPECT_THAT(operands_got(function, padded), ElementsAre(0, 1, 2, 15));
+    EXPECT_THAT(operands_got(function, padded), ElementsAre(0, 1, 2, 15, 14));
     EXPECT_EQ(type, DataType::fp32);
     EXPECT_EQ(precision, Precision::fp32);
     EXPECT_EQ(k, 8);
@@ -131,12 +135,18 @@ std::vector<Step> unusual_steps() {
     return steps;
 }
 
-/// Or making the computation would throw std::logic_error.
-TEST(Bind, RowsOfTheCpuTakeTheOperandsOfTheirSteps) {
+/// Those, and each kind's example in each direction.
+std::vector<Step> all_steps() {
     std::vector<Step> steps = unusual_steps();
     for (const OpKind* kind : op_kinds())
         for (const Direction direction : kind->directions)
             steps.push_back(parse_problem(kind->name, example_shape(*kind), direction));
+    return steps;
+}
+
+/// Or making the computation would throw std::logic_error.
+TEST(Bind, RowsOfTheCpuTakeTheOperandsOfTheirSteps) {
+    const std::vector<Step> steps = all_steps();
     std::vector<int> made(steps.size());
     for (const auto& provider : make_providers(BackendKind::cpu, {}))
         for (std::size_t i = 0; i < steps.size(); ++i)
@@ -148,6 +158,33 @@ TEST(Bind, RowsOfTheCpuTakeTheOperandsOfTheirSteps) {
     for (std::size_t i = 0; i < steps.size(); ++i)
         EXPECT_GT(made[i], 1) << op_name(steps[i]) << " " << shape_text(steps[i]) << " by the reference alone";
 }
+
+#ifdef KBENCH_HAVE_CUDA
+/// Products, and what asks how many SMs there are, can be made only where a GPU is.
+TEST(Bind, RowsOfTheGpuTakeTheOperandsOfTheirSteps) {
+    std::set<std::string> made;
+    for (const auto& provider : make_providers(BackendKind::cuda, {}))
+        for (const Step& step : all_steps())
+            for (const Precision precision : all_precisions) {
+                if (!provider->unsupported(step, precision).empty()) continue;
+                try {
+                    provider->make(step, precision);
+                    made.insert(fmt::format("{} {} {}", provider->name, name(step.direction), op_name(step)));
+                } catch (const std::logic_error& mistake) {
+                    ADD_FAILURE() << provider->name << " " << shape_text(step) << ": " << mistake.what();
+                } catch (const Error&) {  // there is no device
+                }
+            }
+    for (const char* kind :
+         {"fwd embedding", "bwd embedding",   "fwd layernorm", "fwd rmsnorm",       "fwd bias",
+          "fwd gelu",      "bwd gelu",        "fwd residual",  "bwd residual",      "fwd attention",
+          "bwd attention", "fwd scale_mask",  "fwd softmax",   "fwd cross_entropy", "bwd cross_entropy",
+          "fwd ctc",       "bwd ctc",         "fwd batchnorm", "bwd batchnorm",     "fwd hardtanh",
+          "bwd hardtanh",  "fwd time_mask",   "bwd time_mask", "fwd to_sequence",   "bwd to_sequence",
+          "fwd conv2d",    "fwd global_norm", "fwd adamw"})
+        EXPECT_TRUE(made.contains(fmt::format("native {}", kind))) << kind;
+}
+#endif
 
 }  // namespace
 }  // namespace kbench

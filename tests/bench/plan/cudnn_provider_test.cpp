@@ -192,7 +192,7 @@ TEST_P(CudnnConvolution, AnOutputThatIsMissingIsFound) {
     bench.expect(*right);
     bench.run(*right);
     EXPECT_LE(bench.largest_difference(), cudnn::allowance(problem(Precision::fp32)));
-    const auto nothing = make_computation("nothing", [](OperandCursor, void*, void*) {});
+    const auto nothing = make_computation("nothing", [](const Call&) {});
     bench.run(*nothing);
     EXPECT_EQ(bench.largest_difference(), std::numeric_limits<double>::infinity());
 }

@@ -27,7 +27,7 @@ using testing::IsSupersetOf;
 
 /// A computation that says which row it is of.
 std::unique_ptr<Computation> named(std::string name) {
-    return make_computation(std::move(name), [](OperandCursor, void*, void*) {});
+    return make_computation(std::move(name), [](const Call&) {});
 }
 
 /// Layer norm up to width 64, in fp32 and fp64, with a residual; GEMM with an epilogue in fp16 and without in fp64.

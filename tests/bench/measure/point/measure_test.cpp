@@ -63,7 +63,7 @@ TEST(Planning, AStepSaysWhatItsComputationSpares) {
         const double spared = kind == &op_kind<Gemm>() ? 5 : 0;
         provider.ops.push_back({.kind = kind, .make = [spared](const Step&, Precision) {
                                     return make_computation(
-                                        "sparing", [](OperandCursor, void*, void*) {}, 1, 0, spared);
+                                        "sparing", [](const Call&) {}, 1, 0, spared);
                                 }});
     }
     Providers providers;

@@ -221,12 +221,13 @@ TEST(SizeScaling, LengthsDifferWhereItIsVerifiedAndAreFullWhereItIsTimed) {
         Providers all = make_providers(BackendKind::cpu, {});
         const auto native = std::ranges::find(all, "native", [](const auto& p) { return p->name; });
         const std::shared_ptr<Computation> right = (*native)->make(step, precision);
-        return make_computation("masks", [&seen, op, right](OperandCursor in, void* workspace, void*) {
+        return make_computation("masks", [&seen, op, right](const Call& call) {
+            OperandCursor in(call.operands);
             void* x = in.next();
             auto* const lengths = in.next<std::int32_t>();
             void* out = in.next();
             if (op.batch == 32) seen.emplace_back(lengths, lengths + op.batch);
-            right->run({std::array<void*, 3>{x, lengths, out}, workspace, nullptr});
+            right->run({std::array<void*, 3>{x, lengths, out}, call.workspace, nullptr});
         });
     }});
     const Model model = make_problem_model(parse_problem("time_mask", "n8r16t50"), 1, 1);

@@ -44,7 +44,8 @@ TEST_F(VerifyStep, MaskedScoresAreMinusInfinityAndNothingElse) {
         const VerifiedStep verified = verify(step, *native(step, precision), precision);
         EXPECT_EQ(verified.elements_checked, 2 * 8 * 8) << name(precision);
     }
-    const auto finite = make_computation("finite", [](OperandCursor in, void*, void*) {
+    const auto finite = make_computation("finite", [](const Call& call) {
+        OperandCursor in(call.operands);
         auto* scores = in.next<float>();
         for (int row = 0; row < 2 * 8; ++row)
             for (int column = 0; column < 8; ++column)
@@ -57,14 +58,16 @@ TEST_F(VerifyStep, MaskedScoresAreMinusInfinityAndNothingElse) {
 TEST_F(VerifyStep, SequencesAreOfOtherLengthsThanTheUsualFullOne) {
     const Step mask = Step::of(TimeMask{4, 3, 50, 2});
     EXPECT_EQ(verify(mask, *native(mask, Precision::fp32), Precision::fp32).elements_checked, 4 * 3 * 50);
-    const auto blind = make_computation("blind", [](OperandCursor in, void*, void*) {
+    const auto blind = make_computation("blind", [](const Call& call) {
+        OperandCursor in(call.operands);
         const auto* x = in.next<const float>();
         in.next();
         std::copy_n(x, 4 * 3 * 50, in.next<float>());
     });
     EXPECT_THAT(error_line<MeasurementError>([&] { verify(mask, *blind, Precision::fp32); }),
                 testing::HasSubstr("the reference says 0"));
-    const auto all_masked = make_computation("all masked", [](OperandCursor in, void*, void*) {
+    const auto all_masked = make_computation("all masked", [](const Call& call) {
+        OperandCursor in(call.operands);
         in.next();
         in.next();
         std::fill_n(in.next<float>(), 4 * 3 * 50, 0.0f);
@@ -141,7 +144,8 @@ TEST_F(VerifyStep, OfGradientsThatGoAlongWithAProductWhatIsForgottenIsFound) {
         };
         const std::unique_ptr<Computation> wgrad =
             of_cpu("reference", Step::of(with_bias.head_op(), Direction::wgrad), precision);
-        const auto without_bias = make_computation("planted", [&](OperandCursor in, void*, void*) {
+        const auto without_bias = make_computation("planted", [&](const Call& call) {
+            OperandCursor in(call.operands);
             void *x = in.next(), *dy = in.next(), *db = in.next();
             std::memset(db, 0, 48 * size_of(storage_type(precision)));
             void* const pointers[] = {x, dy, in.next()};
@@ -150,7 +154,8 @@ TEST_F(VerifyStep, OfGradientsThatGoAlongWithAProductWhatIsForgottenIsFound) {
         EXPECT_THAT(error(with_bias, *without_bias), testing::HasSubstr("db["));
         const std::unique_ptr<Computation> dgrad =
             of_cpu("reference", Step::of(with_gelu.head_op(), Direction::dgrad), precision);
-        const auto without_slope = make_computation("planted", [&](OperandCursor in, void*, void*) {
+        const auto without_slope = make_computation("planted", [&](const Call& call) {
+            OperandCursor in(call.operands);
             void *dy = in.next(), *w = in.next();
             in.next();
             void* const pointers[] = {dy, w, in.next()};
@@ -160,7 +165,8 @@ TEST_F(VerifyStep, OfGradientsThatGoAlongWithAProductWhatIsForgottenIsFound) {
         Step plain = kept;
         plain.kept = {};
         const std::unique_ptr<Computation> forward = of_cpu("reference", plain, precision);
-        const auto keeps_the_result = make_computation("planted", [&](OperandCursor in, void*, void*) {
+        const auto keeps_the_result = make_computation("planted", [&](const Call& call) {
+            OperandCursor in(call.operands);
             void *x = in.next(), *w = in.next(), *bias = in.next(), *sum = in.next(), *out = in.next();
             void* const pointers[] = {x, w, bias, out};
             forward->run({pointers, nullptr, nullptr});
@@ -173,7 +179,7 @@ TEST_F(VerifyStep, OfGradientsThatGoAlongWithAProductWhatIsForgottenIsFound) {
 TEST_F(VerifyStep, AnArrayWorkedOnInPlaceThatIsLeftAsItWasIsFound) {
     for (const char* shape : {"n1000t3", "n1000t3mc"}) {
         const Step step = parse_problem("adamw", shape);
-        const auto idle = make_computation("idle", [](OperandCursor, void*, void*) {});
+        const auto idle = make_computation("idle", [](const Call&) {});
         EXPECT_THAT(error_line<MeasurementError>([&] { verify(step, *idle, Precision::fp32); }),
                     testing::HasSubstr("weight0[0, 0] is"));
     }
@@ -182,7 +188,8 @@ TEST_F(VerifyStep, AnArrayWorkedOnInPlaceThatIsLeftAsItWasIsFound) {
 /// Most tokens of a vocabulary do not occur: some of those that do must be among what is compared.
 TEST_F(VerifyStep, AnEmbeddingsGradientThatIsNotAddedIsFound) {
     const Embedding op{256, 256, 64, 50257, 256, true};
-    const auto positions_alone = make_computation("planted", [](OperandCursor in, void*, void*) {
+    const auto positions_alone = make_computation("planted", [](const Call& call) {
+        OperandCursor in(call.operands);
         in.next();
         const auto* dout = in.next<const float>();
         in.next();
@@ -199,7 +206,8 @@ TEST_F(VerifyStep, AnEmbeddingsGradientThatIsNotAddedIsFound) {
 TEST_F(VerifyStep, SecondMomentsOfOtherElementsAreFound) {
     const Step step = parse_problem("adamw", "n1000t1");
     const std::unique_ptr<Computation> right = native(step, Precision::fp32);
-    const auto shifted = make_computation("planted", [&](OperandCursor in, void*, void*) {
+    const auto shifted = make_computation("planted", [&](const Call& call) {
+        OperandCursor in(call.operands);
         std::vector<void*> operands;
         for (int i = 0; i < 5; ++i) operands.push_back(in.next());
         auto* v = static_cast<float*>(operands[4]);
@@ -220,7 +228,8 @@ TEST_F(VerifyStep, HundredsOfResultsShareWhatOneStepMayCost) {
 
 /// A softmax in fp64 whose results are all too large by `units` of the last place's half.
 std::unique_ptr<Computation> softmax_off_by(double units, int roundings) {
-    const auto run = [units](OperandCursor in, void*, void*) {
+    const auto run = [units](const Call& call) {
+        OperandCursor in(call.operands);
         const auto* scores = in.next<const double>();
         auto* out = in.next<double>();
         for (int row = 0; row < 4; ++row) {
@@ -237,7 +246,8 @@ std::unique_ptr<Computation> softmax_off_by(double units, int roundings) {
 
 /// A sum that is right but for one element of the last row.
 std::unique_ptr<Computation> sum_with(float last_element, std::int64_t count) {
-    return make_computation("sum", [=](OperandCursor in, void*, void*) {
+    return make_computation("sum", [=](const Call& call) {
+        OperandCursor in(call.operands);
         const auto* x = in.next<const float>();
         const auto* residual = in.next<const float>();
         auto* out = in.next<float>();
@@ -331,7 +341,8 @@ TEST_F(VerifyStep, GroupsOfElementsEndWithTheirRow) {
     for (const std::int64_t width : {3, 4, 6}) {
         const Step step = Step::of(DearCopy{5, width});
         const auto copy = [width](float added_to_the_last) {
-            return make_computation("copy", [=](OperandCursor in, void*, void*) {
+            return make_computation("copy", [=](const Call& call) {
+                OperandCursor in(call.operands);
                 const auto* x = in.next<const float>();
                 auto* out = in.next<float>();
                 std::copy_n(x, 5 * width, out);
