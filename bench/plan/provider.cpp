@@ -34,8 +34,8 @@ static std::vector<ProviderRow> built_in() {
          MADE_BY(make_native_async)},
         {"native_mma", BackendKind::cuda, "GEMM ladder 5: tensor cores through mma.sync", MADE_BY(make_native_mma)},
 #ifdef KBENCH_HAVE_CUDNN
-        {"cudnn", BackendKind::cuda,
-         "attention, layer norm, softmax, conv2d and its gradients, CTC; only with --provider", MADE_BY(make_cudnn)},
+        {"cudnn", BackendKind::cuda, "attention, conv2d and their gradients; only with --provider",
+         MADE_BY(make_cudnn)},
 #endif
 #endif
         {"onednn", BackendKind::cpu,

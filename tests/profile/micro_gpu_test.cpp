@@ -207,9 +207,7 @@ TEST_F(GpuMicro, CudnnComputesShapesThatNoModelHas) {
     options_.counters.sets.clear();
     session_.emplace(options_, *device_, *profiler_, providers_, result_, 0.05);
     const std::pair<const char*, const char*> problems[] = {
-        {"attention", "b2h3s77d72"}, {"attention", "b3h1s1d8"}, {"attention", "b1h2s300d128"},
-        {"layernorm", "r7w100"},     {"layernorm", "r1w50257"}, {"softmax", "r231w77"},
-    };
+        {"attention", "b2h3s77d72"}, {"attention", "b3h1s1d8"}, {"attention", "b1h2s300d128"}};
     int done = 0;
     for (const auto& [op, shape] : problems)
         for (const Precision precision : all_precisions) {
@@ -223,7 +221,7 @@ TEST_F(GpuMicro, CudnnComputesShapesThatNoModelHas) {
                     << "refused by cuDNN, not by the provider";
             }
         }
-    EXPECT_EQ(done, 3 * 2 + 2 * 4 + 5);
+    EXPECT_EQ(done, 3 * 2);
 }
 
 /// Verified against the reference before they are timed.
@@ -249,19 +247,6 @@ TEST_F(GpuMicro, CudnnComputesConvolutionsAndTheirGradients) {
             }
     // In 16 bits and fp32 all six, but for bf16 where there is a bias' gradient; in tf32 both gradients.
     EXPECT_EQ(done, 6 + 5 + 6 + 4);
-}
-
-TEST_F(GpuMicro, CudnnComputesTheLossOfSpeechRecognition) {
-    if (!cudnn_unavailable().empty()) GTEST_SKIP() << cudnn_unavailable();
-    options_.sampler.time_budget_s = 0.05;
-    options_.counters.sets.clear();
-    session_.emplace(options_, *device_, *profiler_, providers_, result_, 0.05);
-    for (const Direction direction : {Direction::fwd, Direction::bwd}) {
-        const AskedProblem asked{"ctc", "t99n5v29s31", parse_problem("ctc", "t99n5v29s31", direction)};
-        EXPECT_NO_THROW(session_->measure({asked, "cudnn", Precision::fp32, CacheState::hot}, [&] {
-            EXPECT_GT(session_->sample(session_->planned_runs(1)), 0) << name(direction);
-        }));
-    }
 }
 #endif
 
