@@ -1,4 +1,5 @@
-// What drives the tensor cores of each compute capability. A new chip is a row here, its kernels and its probe.
+// What drives the tensor cores of each compute capability. A new chip with instructions that are known is a row here;
+// new instructions are also a family, kernels that use them and a probe of their roof.
 #pragma once
 
 #include <span>

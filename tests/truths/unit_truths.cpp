@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "analysis/machine/tensor_cores.h"
 #include "kbench/error.h"
 #include "kernels/probe/cache.h"
 #include "kernels/probe/fma.h"
@@ -40,7 +41,9 @@ Planted ffma(const Planter& at, const Drawn& drawn) {
     return planted;
 }
 
-bool has_wgmma(const GpuInfo& gpu) { return gpu.compute_capability_major == 9 && gpu.compute_capability_minor == 0; }
+bool has_wgmma(const GpuInfo& gpu) {
+    return tensor_cores(gpu.compute_capability_major, gpu.compute_capability_minor).family == TensorFamily::wgmma;
+}
 
 constexpr Precision mma_precisions[] = {Precision::fp16, Precision::bf16};
 
