@@ -236,7 +236,8 @@ class Workload:
     def about_rounds(self, document: dict[str, Any], side: str, what: str) -> str:
         """An about() of what runs in rounds: PyTorch's runs are document[side], `what` says what rows or columns are."""
         environment, machine = document["kbench"][-1]["environment"], document[side][0]["machine"]
-        rounds, compiled = len(document["kbench"]), len(document.get("compile", []))
+        rounds = len(document["kbench"])
+        compiled = sum(any("median_ms" in f for f in one["figures"]) for one in document.get("compile", []))
         fewer = f" torch.compile ran {compiled} of them." if 0 < compiled < rounds else ""
         return (
             f"{self.programs(document, environment, machine)} Medians in milliseconds, of {rounds} rounds in turn the "
@@ -266,7 +267,8 @@ class Workload:
                     (out / f"{self.stem}.md").write_text(table, encoding="utf-8")
         except KeyboardInterrupt:
             print(table, end="")
-            raise Stop(FAILED, f"interrupted; what was done before is in {out}") from None
+            kept = f"the rounds before are in {out}" if table else "no round was done"
+            raise Stop(FAILED, f"interrupted; {kept}") from None
         print(table, end="")
         # What this machine's kbench cannot do, such as bf16 on some CPUs, is no failure; its failures ended it above.
         return FAILED if self.failed(document) else DONE

@@ -69,6 +69,7 @@ class TrainPeer(Refusals, PeerRuns):
                 code, output, document = self.run_script("--cases", "bf16:4")
                 self.assertEqual(code, 0, output)
                 self.assertIn("| train | 30.00 | 50.00 | did not run | 0.600 |", output)
+                self.assertNotIn("of them", output)
                 self.assertIn(f"torch.compile, bf16 x 4, train: {stopped or 'Failed to find C compiler'}", output)
                 limits = [request["program_limit_s"] for request in self.requests() if request["ways"] == ["compile"]]
                 self.assertEqual(limits, [600])  # once, and no more in the second round
@@ -89,14 +90,20 @@ class TrainPeer(Refusals, PeerRuns):
         self.assertIn("of 2 rounds in turn the better", output)
         self.assertIn(" torch.compile ran 1 of them.", output)
         self.assertIn("| train | 30.00 | 50.00 | 48.00 |", output)
-        self.assertIn(f"interrupted; what was done before is in {self.out}", output)
+        self.assertIn(f"interrupted; the rounds before are in {self.out}", output)
         self.assertEqual(len(document["kbench"]), 2)
+
+    def test_an_interruption_before_any_round_says_so(self) -> None:
+        self.times["eager"] = ["ctrl-c"]
+        code, output, document = self.run_script("--cases", "bf16:4")
+        self.assertEqual((code, output, document), (1, "interrupted; no round was done\n", {}))
 
     def test_a_compiler_that_ends_without_a_word_did_not_run(self) -> None:
         self.ends_at_once = "compile"
         code, output, _ = self.run_script("--cases", "bf16:4")
         self.assertEqual(code, 0, output)
         self.assertIn("- torch.compile, bf16 x 4, train: PyTorch: it ended", output)
+        self.assertNotIn("of them", output)
 
     def test_without_a_compiler_nobody_asks_for_one(self) -> None:
         for options in (["--no-compile", "--cases", "bf16:4"], ["--backend", "cpu"]):
