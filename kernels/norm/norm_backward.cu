@@ -84,52 +84,69 @@ __device__ void sum_over_row(A (&values)[count], A (&scratch)[count][most_warps]
 __device__ inline float reciprocal_root(float x) { return rsqrtf(x); }
 __device__ inline double reciprocal_root(double x) { return 1 / sqrt(x); }
 
-/// Row blockIdx.x of `partial` [blocks, 2 width] (RMS norm: [blocks, width]) becomes the sums of dy n, then those of
-/// dy, over the block's rows. blockDim.x threads, in whole warps, share `together` rows at a time; a block has
-/// blockDim.y such groups. `centred`: layer norm. `past` is read where `added`. dx may be dy or past, because the same
-/// thread reads and writes an element.
-template <typename T, int N, int vectors, int together, int threads, bool staged, bool centred, bool added>
-__global__ void __launch_bounds__(threads, 1)
-    norm_backward_kernel(const T* x, const T* dy, const T* __restrict__ weight, const T* past, T* dx,
-                         Arithmetic<T>* __restrict__ partial, std::int64_t rows, int width, Arithmetic<T> epsilon) {
+/// What each row of a turn has: the means of x, of g = dy weight, of (x - mean)^2 and of g (x - mean).
+template <typename A, int together>
+struct Means {
+    A mean[together], mean_g[together], squares[together], products[together];
+};
+
+/// The coefficients of each row of a turn: dx = rstd g + slope (x - mean) + constant.
+template <typename A, int together>
+struct Line {
+    A rstd[together], slope[together], constant[together];
+    int vectors[together];  ///< that exist
+};
+
+/// The stages of norm_backward_kernel, and what a thread needs in all of them. Loops with arrays of their own stay in
+/// the kernel: in a stage, nvcc would give them other registers.
+template <typename T, int N, int vectors, int together, bool staged, bool centred, bool added>
+struct Stages {
     using A = Arithmetic<T>;
     using Bits = typename Vector<T, N>::Bits;
     using Unit = Vector<A, unit<A, N>>;
-    constexpr int planes = N / unit<A, N>, per_warp = 2 * together * vectors * warp;
+    static constexpr int planes = N / unit<A, N>, per_warp = 2 * together * vectors * warp;
+    static constexpr int kinds = centred ? 4 : 2;          ///< sums over a row
+    static constexpr int kinds_of_sums = centred ? 2 : 1;  ///< over the rows
     static_assert(staged ? sizeof(Bits) == 16 : together == 1);
-    extern __shared__ __align__(16) unsigned char shared[];
-    constexpr int kinds = centred ? 4 : 2;
-    __shared__ A scratch[2][together * kinds][most_warps], again_scratch[2 * together][most_warps];
 
+    const T *const x, *const dy, *const weight, *const past;
+    const std::int64_t rows;
+    const int width;
     const A part_of_mean = A{1} / static_cast<A>(width);
-    const auto vector_of = [](int i) { return static_cast<int>(i * blockDim.x + threadIdx.x); };
     const int row_vectors = width / N;
-    const auto inside = [&](int i) { return vector_of(i) < row_vectors; };
-
-    // The weight in the computing type, followed by zeros; then slots of x and dy for two turns. A thread reads only
-    // what it has copied itself, so neither needs a barrier.
+    // Shared memory has the weight in the computing type, followed by zeros; then slots of x and dy for two turns. A
+    // thread reads only those slots that it has filled itself, so they need no barrier.
     const int padded = staged ? vectors * static_cast<int>(blockDim.x) : 0;
-    A* const weights = reinterpret_cast<A*>(shared);
-    Bits* const slots = reinterpret_cast<Bits*>(weights + padded * N) +
-                        (threadIdx.y * blockDim.x + threadIdx.x) / warp * (2 * per_warp) + threadIdx.x % warp;
-    const auto slot_of = [](int array, int r, int i) { return ((array * together + r) * vectors + i) * warp; };
-    if constexpr (staged) {
-        for (int v = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x); v < padded;
-             v += static_cast<int>(blockDim.x * blockDim.y)) {
-            Vector<T, N> stored = {};
-            if (v * N < width) stored = Vector<T, N>::load(weight + v * N);
-            A values[N];
-            widen(stored, values);
-#pragma unroll
-            for (int p = 0; p < planes; ++p) {
-                Unit part;
-                memcpy(&part, values + p * unit<A, N>, sizeof part);
-                part.store(weights + (p * padded + v) * unit<A, N>);
-            }
-        }
-        __syncthreads();
+    A* const weights;
+
+    __forceinline__ __device__ Stages(const T* x, const T* dy, const T* weight, const T* past, std::int64_t rows,
+                                      int width, unsigned char* shared)
+        : x(x), dy(dy), weight(weight), past(past), rows(rows), width(width), weights(reinterpret_cast<A*>(shared)) {}
+
+    static __forceinline__ __device__ int vector_of(int i) { return static_cast<int>(i * blockDim.x + threadIdx.x); }
+    __forceinline__ __device__ bool inside(int i) const { return vector_of(i) < row_vectors; }
+    __forceinline__ __device__ bool exists(std::int64_t row, int r) const { return r == 0 || row + r < rows; }
+    /// The offset of the thread's other elements in a turn from its first one.
+    __forceinline__ __device__ int from_first(int r, int i) const {
+        return r * width + i * static_cast<int>(blockDim.x) * N;
     }
-    const auto load_weight = [&](int i, A(&values)[N]) {
+    /// The slot of a vector of x (array 0) or dy (array 1), counted from the thread's first slot of a turn.
+    static __forceinline__ __device__ int slot_of(int array, int r, int i) {
+        return ((array * together + r) * vectors + i) * warp;
+    }
+
+    /// Stores N values as the units of vector v; each plane has `units` units.
+    static __forceinline__ __device__ void store_planes(const A (&values)[N], A* to, int v, int units) {
+#pragma unroll
+        for (int p = 0; p < planes; ++p) {
+            Unit part;
+            memcpy(&part, values + p * unit<A, N>, sizeof part);
+            part.store(to + (p * units + v) * unit<A, N>);
+        }
+    }
+
+    /// Loads the weight of a vector of the thread.
+    __forceinline__ __device__ void load_weight(A (&values)[N], int i) const {
         if constexpr (staged) {
 #pragma unroll
             for (int p = 0; p < planes; ++p) {
@@ -139,88 +156,76 @@ __global__ void __launch_bounds__(threads, 1)
         } else {
             widen(inside(i) ? Vector<T, N>::load(weight + vector_of(i) * N) : Vector<T, N>{}, values);
         }
-    };
+    }
 
-    // The thread's first element of row `row`, and the offset of its others in this turn.
-    const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y * together;
-    std::int64_t row = (std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y) * together;
-    std::int64_t first = row * width + static_cast<int>(threadIdx.x) * N;
-    const auto from_first = [&](int r, int i) { return r * width + i * static_cast<int>(blockDim.x) * N; };
-    // Columns past the row are zero. For a row past the last, x is the row before and dy is 0, so it adds nothing.
-    const auto fetch = [&](std::int64_t row, std::int64_t first, Bits* to) {
+    /// Starts to copy a turn's x and dy. Columns past the row are zero. For a row past the last, x is the row before
+    /// and dy is 0, so it adds nothing.
+    __forceinline__ __device__ void fetch(std::int64_t row, std::int64_t first, Bits* to) const {
         asm volatile("" ::: "memory");  // after reads of what lies there
 #pragma unroll
         for (int r = 0; r < together; ++r) {
-            const bool exists = r == 0 || row + r < rows;
+            const bool is_row = exists(row, r);
 #pragma unroll
             for (int i = 0; i < vectors; ++i) {
-                cp_async_if<16>(to + slot_of(0, r, i), x + first + from_first(exists ? r : 0, i), inside(i));
-                cp_async_if<16>(to + slot_of(1, r, i), dy + first + from_first(r, i), inside(i) && exists);
+                cp_async_if<16>(to + slot_of(0, r, i), x + first + from_first(is_row ? r : 0, i), inside(i));
+                cp_async_if<16>(to + slot_of(1, r, i), dy + first + from_first(r, i), inside(i) && is_row);
             }
         }
-    };
+    }
 
-    Vector<A, N> weight_sums[vectors] = {}, bias_sums[vectors] = {};
-    if (staged && row < rows) fetch(row, first, slots);
-    if (staged) cp_async_commit();
-    int odd = 0;
-    for (; row < rows; row += step, first += step * width, odd ^= 1) {
-        const Bits* const here = slots + odd * per_warp;
+    /// Loads a vector of x (array 0) or dy (array 1) from the turn's slots or from L2.
+    __forceinline__ __device__ void load_row(A (&values)[N], int array, std::int64_t first, const Bits* here, int r,
+                                             int i) const {
+        Vector<T, N> stored = {};
         if constexpr (staged) {
-            if (row + step < rows) fetch(row + step, first + step * width, slots + (odd ^ 1) * per_warp);
-            cp_async_commit();
-            cp_async_wait<1>();
+            const Bits bits = here[slot_of(array, r, i)];
+            memcpy(&stored, &bits, sizeof bits);
+        } else if (inside(i)) {
+            stored = Vector<T, N>::load_once((array == 0 ? x : dy) + first + from_first(r, i));
         }
-        const auto exists = [&](int r) { return r == 0 || row + r < rows; };
-        const auto load_row = [&](int array, int r, int i, A(&values)[N]) {
-            Vector<T, N> stored = {};
-            if constexpr (staged) {
-                const Bits bits = here[slot_of(array, r, i)];
-                memcpy(&stored, &bits, sizeof bits);
-            } else if (inside(i)) {
-                stored = Vector<T, N>::load_once((array == 0 ? x : dy) + first + from_first(r, i));
-            }
-            widen(stored, values);
-        };
-        // Loaded early: after the first store to dx, which may be the same memory, each load would wait for DRAM.
-        Vector<T, N> past_values[added ? together : 1][added ? vectors : 1] = {};
-        if constexpr (added) {
-#pragma unroll
-            for (int r = 0; r < together; ++r)
-#pragma unroll
-                for (int i = 0; i < vectors; ++i)
-                    if (inside(i) && exists(r))
-                        past_values[r][i] = Vector<T, N>::load_once(past + first + from_first(r, i));
-        }
+        widen(stored, values);
+    }
 
-        // Sums over each row: of g x and x^2, and for layer norm also of g and x.
-        A sums[together * kinds] = {};
+    /// Loads a vector of x and the same one of dy.
+    __forceinline__ __device__ void load(A (&value)[N], A (&incoming)[N], std::int64_t first, const Bits* here, int r,
+                                         int i) const {
+        load_row(value, 0, first, here, r, i);
+        load_row(incoming, 1, first, here, r, i);
+    }
+
+    /// Loads what is added to dx, where the turn's vectors exist.
+    template <int rows_of_past, int vectors_of_past>
+    __forceinline__ __device__ void load_past(Vector<T, N> (&values)[rows_of_past][vectors_of_past], std::int64_t row,
+                                              std::int64_t first) const {
 #pragma unroll
-        for (int i = 0; i < vectors; ++i) {
-            A scale[N];
-            load_weight(i, scale);
+        for (int r = 0; r < together; ++r)
 #pragma unroll
-            for (int r = 0; r < together; ++r) {
-                A value[N], incoming[N];
-                load_row(0, r, i, value);
-                load_row(1, r, i, incoming);
+            for (int i = 0; i < vectors; ++i)
+                if (inside(i) && exists(row, r))
+                    values[r][i] = Vector<T, N>::load_once(past + first + from_first(r, i));
+    }
+
+    /// Adds a vector to the sums over row r: of g x and x^2, and for layer norm also of g and x.
+    static __forceinline__ __device__ void add_vector(A (&sums)[together * kinds], const A (&value)[N],
+                                                      const A (&incoming)[N], const A (&scale)[N], int r) {
 #pragma unroll
-                for (int j = 0; j < N; ++j) {
-                    const A g = incoming[j] * scale[j];
-                    sums[r * kinds] += g * value[j];
-                    sums[r * kinds + 1] += value[j] * value[j];
-                    if constexpr (centred) {
-                        sums[r * kinds + 2] += g;
-                        sums[r * kinds + 3] += value[j];
-                    }
-                }
+        for (int j = 0; j < N; ++j) {
+            const A g = incoming[j] * scale[j];
+            sums[r * kinds] += g * value[j];
+            sums[r * kinds + 1] += value[j] * value[j];
+            if constexpr (centred) {
+                sums[r * kinds + 2] += g;
+                sums[r * kinds + 3] += value[j];
             }
         }
-        sum_over_row(sums, scratch[odd]);
+    }
 
+    /// Computes the means from the sums over each row. Returns whether a mean is so far from zero that a second pass is
+    /// needed.
+    __forceinline__ __device__ bool find_means(Means<A, together>& means, const A (&sums)[together * kinds]) const {
+        auto& [mean, mean_g, squares, products] = means;
         // The squares around the mean are E[x^2] - E[x]^2, which multiplies the error of E[x^2] by E[x^2] / variance.
         // Up to 4 that is less than the error that a row's fp32 sum has anyway; beyond it, a second pass is made.
-        A mean[together], mean_g[together], squares[together], products[together];
         bool is_far = false;
 #pragma unroll
         for (int r = 0; r < together; ++r) {
@@ -236,113 +241,203 @@ __global__ void __launch_bounds__(threads, 1)
                 squares[r] = variance;
             }
         }
-        if (centred && is_far) {
-            A again[2 * together] = {};
-#pragma unroll
-            for (int i = 0; i < vectors; ++i) {
-                A scale[N];
-                load_weight(i, scale);
-#pragma unroll
-                for (int r = 0; r < together; ++r) {
-                    A value[N], incoming[N];
-                    load_row(0, r, i, value);
-                    load_row(1, r, i, incoming);
-                    if (!inside(i)) continue;
-#pragma unroll
-                    for (int j = 0; j < N; ++j) {
-                        const A difference = value[j] - mean[r];
-                        again[2 * r] += difference * difference;
-                        again[2 * r + 1] += incoming[j] * scale[j] * difference;
-                    }
-                }
-            }
-            sum_over_row(again, again_scratch);
-#pragma unroll
-            for (int r = 0; r < together; ++r) {
-                squares[r] = again[2 * r] * part_of_mean;
-                products[r] = again[2 * r + 1] * part_of_mean;
-            }
-        }
+        return is_far;
+    }
 
-        // dx = rstd g - rstd mean(g) - (x - mean) rstd^3 mean(g (x - mean))
-        A rstd[together], constant[together], slope[together];
-        T* const to = dx + first;
-        int vectors_of[together];  // that exist
+    /// Adds a vector to the second pass's sums over row r: of (x - mean)^2 and g (x - mean).
+    static __forceinline__ __device__ void add_again(A (&sums)[2 * together], const A (&value)[N],
+                                                     const A (&incoming)[N], const A (&scale)[N],
+                                                     const Means<A, together>& means, int r) {
 #pragma unroll
-        for (int r = 0; r < together; ++r) {
-            vectors_of[r] = exists(r) ? row_vectors : 0;
-            rstd[r] = reciprocal_root(squares[r] + epsilon);
-            constant[r] = -rstd[r] * mean_g[r];
-            slope[r] = -(products[r] * rstd[r] * rstd[r]) * rstd[r];
-        }
-#pragma unroll
-        for (int i = 0; i < vectors; ++i) {
-            A scale[N];
-            load_weight(i, scale);
-#pragma unroll
-            for (int r = 0; r < together; ++r) {
-                A value[N], incoming[N], beside[N];
-                load_row(0, r, i, value);
-                load_row(1, r, i, incoming);
-                if constexpr (added) widen(past_values[r][i], beside);
-                Vector<T, N> out;
-#pragma unroll
-                for (int j = 0; j < N; ++j) {
-                    const A difference = centred ? value[j] - mean[r] : value[j], times = incoming[j] * rstd[r];
-                    weight_sums[i].elements[j] += times * difference;
-                    if constexpr (centred) bias_sums[i].elements[j] += incoming[j];
-                    A rest = slope[r] * difference;
-                    if constexpr (centred) rest = slope[r] * difference + constant[r];
-                    if constexpr (added) rest += beside[j];
-                    out.elements[j] = static_cast<T>(times * scale[j] + rest);
-                }
-                out.store_whole(to + from_first(r, i), vector_of(i) < vectors_of[r]);
-            }
+        for (int j = 0; j < N; ++j) {
+            const A difference = value[j] - means.mean[r];
+            sums[2 * r] += difference * difference;
+            sums[2 * r + 1] += incoming[j] * scale[j] * difference;
         }
     }
-    let_next_launch();
 
-    // The groups' sums are added up in shared memory, in a fixed order.
-    constexpr int kinds_of_sums = centred ? 2 : 1;
-    A* const own_partial = partial + std::int64_t{blockIdx.x} * width * kinds_of_sums;
-    const int all = width * kinds_of_sums;
-    if (blockDim.y == 1) {
+    /// Replaces the means of (x - mean)^2 and g (x - mean) by those of the second pass.
+    __forceinline__ __device__ void find_means_again(Means<A, together>& means, const A (&sums)[2 * together]) const {
+#pragma unroll
+        for (int r = 0; r < together; ++r) {
+            means.squares[r] = sums[2 * r] * part_of_mean;
+            means.products[r] = sums[2 * r + 1] * part_of_mean;
+        }
+    }
+
+    /// Computes the coefficients of dx = rstd g - rstd mean(g) - (x - mean) rstd^3 mean(g (x - mean)).
+    __forceinline__ __device__ void find_line(Line<A, together>& line, const Means<A, together>& means, A epsilon,
+                                              std::int64_t row) const {
+#pragma unroll
+        for (int r = 0; r < together; ++r) {
+            line.vectors[r] = exists(row, r) ? row_vectors : 0;
+            line.rstd[r] = reciprocal_root(means.squares[r] + epsilon);
+            line.constant[r] = -line.rstd[r] * means.mean_g[r];
+            line.slope[r] = -(means.products[r] * line.rstd[r] * line.rstd[r]) * line.rstd[r];
+        }
+    }
+
+    /// Computes a vector of dx, and adds the vector to the sums over the rows. `beside` is added to dx.
+    static __forceinline__ __device__ void find_dx(Vector<T, N>& dx, Vector<A, N>& weight_sums, Vector<A, N>& bias_sums,
+                                                   const A (&value)[N], const A (&incoming)[N], const A (&scale)[N],
+                                                   const A (&beside)[N], A mean, A rstd, A slope, A constant) {
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+            const A difference = centred ? value[j] - mean : value[j], times = incoming[j] * rstd;
+            weight_sums.elements[j] += times * difference;
+            if constexpr (centred) bias_sums.elements[j] += incoming[j];
+            A rest = slope * difference;
+            if constexpr (centred) rest = slope * difference + constant;
+            if constexpr (added) rest += beside[j];
+            dx.elements[j] = static_cast<T>(times * scale[j] + rest);
+        }
+    }
+
+    /// Writes the sums over the rows of a block that has one group.
+    __forceinline__ __device__ void write_sums(A* own_partial, const Vector<A, N> (&weight_sums)[vectors],
+                                               const Vector<A, N> (&bias_sums)[vectors]) const {
 #pragma unroll
         for (int i = 0; i < vectors; ++i) {
             if (!inside(i)) continue;
             weight_sums[i].store_whole(own_partial + vector_of(i) * N);
             if constexpr (centred) bias_sums[i].store_whole(own_partial + width + vector_of(i) * N);
         }
+    }
+
+    /// Stores the thread's sums over the rows in shared memory, where each group has `all` of them.
+    __forceinline__ __device__ void share_sums(A* gathered, int all, const Vector<A, N> (&weight_sums)[vectors],
+                                               const Vector<A, N> (&bias_sums)[vectors]) const {
+#pragma unroll
+        for (int i = 0; i < vectors; ++i) {
+            if (!inside(i)) continue;
+            A* const to = gathered + static_cast<int>(threadIdx.y) * all;
+            store_planes(weight_sums[i].elements, to, vector_of(i), row_vectors);
+            if constexpr (centred) store_planes(bias_sums[i].elements, to + width, vector_of(i), row_vectors);
+        }
+    }
+};
+
+/// Row blockIdx.x of `partial` [blocks, 2 width] (RMS norm: [blocks, width]) becomes the sums of dy n, then those of
+/// dy, over the block's rows. blockDim.x threads, in whole warps, share `together` rows at a time; a block has
+/// blockDim.y such groups. `centred`: layer norm. `past` is read where `added`. dx may be dy or past, because the same
+/// thread reads and writes an element.
+template <typename T, int N, int vectors, int together, int threads, bool staged, bool centred, bool added>
+__global__ void __launch_bounds__(threads, 1)
+    norm_backward_kernel(const T* x, const T* dy, const T* __restrict__ weight, const T* past, T* dx,
+                         Arithmetic<T>* __restrict__ partial, std::int64_t rows, int width, Arithmetic<T> epsilon) {
+    using A = Arithmetic<T>;
+    using Its = Stages<T, N, vectors, together, staged, centred, added>;
+    using Bits = typename Its::Bits;
+    extern __shared__ __align__(16) unsigned char shared[];
+    __shared__ A scratch[2][together * Its::kinds][most_warps], again_scratch[2 * together][most_warps];
+
+    const Its its(x, dy, weight, past, rows, width, shared);
+    Bits* const slots = reinterpret_cast<Bits*>(its.weights + its.padded * N) +
+                        (threadIdx.y * blockDim.x + threadIdx.x) / warp * (2 * Its::per_warp) + threadIdx.x % warp;
+    if constexpr (staged) {
+        for (int v = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x); v < its.padded;
+             v += static_cast<int>(blockDim.x * blockDim.y)) {
+            Vector<T, N> stored = {};
+            if (v * N < width) stored = Vector<T, N>::load(weight + v * N);
+            A values[N];
+            widen(stored, values);
+            its.store_planes(values, its.weights, v, its.padded);
+        }
+        __syncthreads();
+    }
+
+    // A turn takes `together` rows from `row` on; the thread's first element there is `first`.
+    const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y * together;
+    std::int64_t row = (std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y) * together;
+    std::int64_t first = row * width + static_cast<int>(threadIdx.x) * N;
+    Vector<A, N> weight_sums[vectors] = {}, bias_sums[vectors] = {};
+    if (staged && row < rows) its.fetch(row, first, slots);
+    if (staged) cp_async_commit();
+    int odd = 0;
+    for (; row < rows; row += step, first += step * width, odd ^= 1) {
+        const Bits* const here = slots + odd * Its::per_warp;
+        if constexpr (staged) {
+            if (row + step < rows) its.fetch(row + step, first + step * width, slots + (odd ^ 1) * Its::per_warp);
+            cp_async_commit();
+            cp_async_wait<1>();
+        }
+        // Loaded early: after the first store to dx, which may be the same memory, each load would wait for DRAM.
+        Vector<T, N> past_values[added ? together : 1][added ? vectors : 1] = {};
+        if constexpr (added) its.load_past(past_values, row, first);
+
+        A sums[together * Its::kinds] = {};
+#pragma unroll
+        for (int i = 0; i < vectors; ++i) {
+            A scale[N];
+            its.load_weight(scale, i);
+#pragma unroll
+            for (int r = 0; r < together; ++r) {
+                A value[N], incoming[N];
+                its.load(value, incoming, first, here, r, i);
+                its.add_vector(sums, value, incoming, scale, r);
+            }
+        }
+        sum_over_row(sums, scratch[odd]);
+        Means<A, together> means;
+        if (its.find_means(means, sums) && centred) {  // the second pass
+            A again[2 * together] = {};
+#pragma unroll
+            for (int i = 0; i < vectors; ++i) {
+                A scale[N];
+                its.load_weight(scale, i);
+#pragma unroll
+                for (int r = 0; r < together; ++r) {
+                    A value[N], incoming[N];
+                    its.load(value, incoming, first, here, r, i);
+                    if (its.inside(i)) its.add_again(again, value, incoming, scale, means, r);
+                }
+            }
+            sum_over_row(again, again_scratch);
+            its.find_means_again(means, again);
+        }
+
+        Line<A, together> line;
+        T* const to = dx + first;
+        its.find_line(line, means, epsilon, row);
+#pragma unroll
+        for (int i = 0; i < vectors; ++i) {
+            A scale[N];
+            its.load_weight(scale, i);
+#pragma unroll
+            for (int r = 0; r < together; ++r) {
+                A value[N], incoming[N], beside[N];
+                its.load(value, incoming, first, here, r, i);
+                if constexpr (added) widen(past_values[r][i], beside);
+                Vector<T, N> out;
+                its.find_dx(out, weight_sums[i], bias_sums[i], value, incoming, scale, beside, means.mean[r],
+                            line.rstd[r], line.slope[r], line.constant[r]);
+                out.store_whole(to + its.from_first(r, i), its.vector_of(i) < line.vectors[r]);
+            }
+        }
+    }
+    let_next_launch();
+
+    A* const own_partial = partial + std::int64_t{blockIdx.x} * width * Its::kinds_of_sums;
+    const int all = width * Its::kinds_of_sums;
+    if (blockDim.y == 1) {
+        its.write_sums(own_partial, weight_sums, bias_sums);
         return;
     }
+    // The groups' sums are added up in shared memory, in a fixed order.
     A* const gathered = reinterpret_cast<A*>(shared);
-    const auto store_planes = [&](const Vector<A, N>& sums, A* to, int v) {
-#pragma unroll
-        for (int p = 0; p < planes; ++p) {
-            Unit part;
-            memcpy(&part, sums.elements + p * unit<A, N>, sizeof part);
-            part.store(to + (p * row_vectors + v) * unit<A, N>);
-        }
-    };
     __syncthreads();
-#pragma unroll
-    for (int i = 0; i < vectors; ++i) {
-        if (!inside(i)) continue;
-        A* const to = gathered + static_cast<int>(threadIdx.y) * all;
-        store_planes(weight_sums[i], to, vector_of(i));
-        if constexpr (centred) store_planes(bias_sums[i], to + width, vector_of(i));
-    }
+    its.share_sums(gathered, all, weight_sums, bias_sums);
     __syncthreads();
     for (int u = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x); u < all / unit<A, N>;
          u += static_cast<int>(blockDim.x * blockDim.y)) {
-        Unit sum = Unit::load(gathered + u * unit<A, N>);
+        auto sum = Its::Unit::load(gathered + u * unit<A, N>);
         for (unsigned y = 1; y < blockDim.y; ++y) {
-            const auto other = Unit::load(gathered + static_cast<int>(y) * all + u * unit<A, N>);
+            const auto other = Its::Unit::load(gathered + static_cast<int>(y) * all + u * unit<A, N>);
 #pragma unroll
             for (int j = 0; j < unit<A, N>; ++j) sum.elements[j] += other.elements[j];
         }
-        const int plane = u / row_vectors, v = u % row_vectors;
-        sum.store_whole(own_partial + plane / planes * width + v * N + plane % planes * unit<A, N>);
+        const int plane = u / its.row_vectors, v = u % its.row_vectors;
+        sum.store_whole(own_partial + plane / Its::planes * width + v * N + plane % Its::planes * unit<A, N>);
     }
 }
 
