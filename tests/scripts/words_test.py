@@ -1,9 +1,11 @@
-"""The words of comments and of user-facing text, as far as a script can judge them (CONTRIBUTING.md has the style):
+"""The words of comments and of user-facing text, and how long kernels are, as far as a script can judge them
+(CONTRIBUTING.md has the style):
 
 - a comment is a sentence with a subject: none begins with "Of";
 - a file opens by saying what it is for: "See X.h" alone says nothing;
 - a public header's opening has an example of its use;
-- what a user reads (docs, README, string literals) uses the field's words and none of those that were retired.
+- what a user reads (docs, README, string literals) uses the field's words and none of those that were retired;
+- a function under kernels/ can be read in a minute: it has at most 120 lines.
 
 Each rule has a planted file that breaks it. words_test.py; skips outside a git work tree.
 """
@@ -98,6 +100,20 @@ def retired_words(name: str, text: str) -> list[str]:
     return found
 
 
+MOST_LINES = 120
+
+
+def long_functions(name: str, text: str) -> list[str]:
+    """Functions at the outermost level, from their first line at the margin to the brace that closes them there."""
+    found, start = [], 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if line == "}" and number - start + 1 > MOST_LINES:
+            found.append(f"{name}:{start}: a function of {number - start + 1} lines: name its stages")
+        if re.match(r"[A-Za-z_]", line):
+            start = number
+    return found
+
+
 def tracked() -> list[str]:
     listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
     return [name for name in listing.stdout.split("\0") if name and (ROOT / name).is_file()]
@@ -139,6 +155,10 @@ class Words(unittest.TestCase):
         self.check(retired_words, texts)
 
 
+    def test_functions_of_kernels_can_be_read_in_a_minute(self) -> None:
+        self.check(long_functions, [n for n in self.names if n.startswith("kernels/") and n.endswith(C_LIKE)])
+
+
 class Planted(unittest.TestCase):
     """A rule that finds nothing in a file that breaks it holds nothing."""
 
@@ -160,6 +180,12 @@ class Planted(unittest.TestCase):
         body = "#pragma once\n//     f();\n"
         self.assertEqual(len(opens_without_example("planted.h", f"// It sums rows.\n//\n{body}")), 1)
         self.assertEqual(opens_without_example("planted.h", f"// It sums rows.\n//\n//     sum(rows);\n{body}"), [])
+
+    def test_long_functions(self) -> None:
+        for lines, found in ((MOST_LINES, 0), (MOST_LINES + 1, 1)):
+            body = "    f();\n" * (lines - 3)
+            planted = f"int g() {{\n    return 1;\n}}\n\ntemplate <class T>\n__global__ void\n    f(int a) {{\n{body}}}\n"
+            self.assertEqual(len(long_functions("planted.cu", planted)), found)
 
     def test_retired_words(self) -> None:
         for word in RETIRED:
