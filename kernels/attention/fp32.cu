@@ -49,18 +49,6 @@ __device__ __forceinline__ void mask_later_keys(float (&scores)[8][keys], int fi
             if (first_key + 8 * c > row + 4 * r) scores[r][c] = -infinity<float>;
 }
 
-/// Stores the log-sum-exp of a lane's rows; of the lanes that share a row, the first does.
-template <int columns>
-__device__ __forceinline__ void store_lse(const Work<float>& work, const Accumulator<float, 8, columns>& accumulator,
-                                          int row, int lane_column, const Problem<float>& problem) {
-    auto* const lse = problem.lse + std::int64_t{work.sequence} * problem.seq;
-#pragma unroll
-    for (int r = 0; r < 8; ++r) {
-        const auto value = log_sum_exp<8>(accumulator, r, problem.scale_log2);
-        if (lane_column == 0 && work.first_row + row + 4 * r < problem.seq) lse[work.first_row + row + 4 * r] = value;
-    }
-}
-
 template <int index>
 __global__ __launch_bounds__(Layout<index>::threads,
                              tiles[index].blocks_per_sm) void attention_fma(Problem<float> problem) {
@@ -162,7 +150,9 @@ __global__ __launch_bounds__(Layout<index>::threads,
     }
     merge_groups<tile.key_groups, L::group_threads>(accumulator, problem.scale_log2, smem, group, thread);
     if (group > 0) return;
-    if (problem.lse != nullptr) store_lse(work, accumulator, row, lane_column, problem);
+    if (problem.lse != nullptr)
+        store_log_sum_exp<8, 4>(problem.lse + std::int64_t{work.sequence} * problem.seq, problem.seq, accumulator,
+                                work.first_row + row, lane_column, problem.scale_log2);
     normalise<8>(accumulator);
 #pragma unroll
     for (int r = 0; r < 8; ++r) {

@@ -129,14 +129,9 @@ __global__ __launch_bounds__(Layout<index>::threads,
     merge_groups<tile.key_groups, L::group_threads>(accumulator, problem.scale_log2,
                                                     reinterpret_cast<float*>(smem + L::loop_bytes), group, thread);
     if (group > 0) return;
-    if (problem.lse != nullptr) {
-        auto* const lse = problem.lse + std::int64_t{work.sequence} * problem.seq;
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-            const auto value = log_sum_exp<4>(accumulator, r, problem.scale_log2);
-            if (lane % 4 == 0 && row + 8 * r < problem.seq) lse[row + 8 * r] = value;
-        }
-    }
+    if (problem.lse != nullptr)
+        store_log_sum_exp<4, 8>(problem.lse + std::int64_t{work.sequence} * problem.seq, problem.seq, accumulator, row,
+                                lane % 4, problem.scale_log2);
     normalise<4>(accumulator);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {

@@ -58,18 +58,6 @@ __device__ __forceinline__ void mask_later_keys(T (&scores)[2][columns], int fir
             if (first_key + c / 2 * 8 + c % 2 > row + 8 * r) scores[r][c] = -infinity<T>;
 }
 
-/// Stores the log-sum-exp of a lane's rows; of the lanes that share a row, the first does.
-template <class T, int columns>
-__device__ __forceinline__ void store_lse(const Work<T>& work, const Accumulator<T, 2, columns>& accumulator, int row,
-                                          int t, const Problem<T>& problem) {
-    auto* const lse = problem.lse + std::int64_t{work.sequence} * problem.seq;
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-        const auto value = log_sum_exp<4>(accumulator, r, problem.scale_log2);
-        if (t == 0 && row + 8 * r < problem.seq) lse[row + 8 * r] = value;
-    }
-}
-
 template <class T, class Tiles, int index>
 __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
                              Layout8Deep<T, Tiles, index>::tile.blocks_per_sm) void attention_mma(Problem<T> problem) {
@@ -157,7 +145,9 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
     }
     merge_groups<tile.key_groups, L::group_threads>(accumulator, problem.scale_log2, q, group, thread);
     if (group > 0) return;
-    if (problem.lse != nullptr) store_lse(work, accumulator, row, t, problem);
+    if (problem.lse != nullptr)
+        store_log_sum_exp<4, 8>(problem.lse + std::int64_t{work.sequence} * problem.seq, problem.seq, accumulator, row,
+                                t, problem.scale_log2);
     normalise<4>(accumulator);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {

@@ -164,4 +164,17 @@ __device__ Scalar log_sum_exp(const Accumulator<Scalar, rows, columns>& accumula
     return (accumulator.maximum[row] * scale_log2 + log2(lanes_sum<lanes>(accumulator.partial_sum[row]))) * ln_2;
 }
 
+/// Stores that of a lane's rows, which lie `apart` from `row` on, where there are so many: of the `lanes` that share a
+/// row, the first stores it. `lse` is the sequence's.
+template <int lanes, int apart, class Scalar, int rows, int columns>
+__device__ __forceinline__ void store_log_sum_exp(Scalar* lse, int seq,
+                                                  const Accumulator<Scalar, rows, columns>& accumulator, int row,
+                                                  int lane, Scalar scale_log2) {
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+        const Scalar value = log_sum_exp<lanes>(accumulator, r, scale_log2);
+        if (lane == 0 && row + apart * r < seq) lse[row + apart * r] = value;
+    }
+}
+
 }  // namespace kbench::cuda::attention
