@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "kbench/profile.h"
+
 namespace kbench {
 namespace {
 
@@ -22,6 +24,10 @@ constexpr TensorCores chips[] = {
 const TensorCores& tensor_cores(int capability_major, int capability_minor) {
     const int capability = 10 * capability_major + capability_minor;
     return *std::ranges::find_if(chips, [&](const TensorCores& row) { return capability <= row.last; });
+}
+
+const TensorCores& tensor_cores(const GpuInfo& gpu) {
+    return tensor_cores(gpu.compute_capability_major, gpu.compute_capability_minor);
 }
 
 std::span<const TensorCores> tensor_core_table() { return chips; }

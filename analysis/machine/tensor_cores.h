@@ -9,6 +9,8 @@
 
 namespace kbench {
 
+struct GpuInfo;
+
 enum class TensorFamily { mma_sync, wgmma, tcgen05, unknown };
 
 /// The instructions by which products are fastest on some compute capabilities.
@@ -21,9 +23,10 @@ struct TensorCores {
     bool has_probe;                         ///< whether kbench measures its roof
 };
 
-/// The row of a capability. 12.x has mma.sync alone, as all before 9.0 (PTX ISA, "tcgen05 instructions"); what newer
-/// ones have is not known.
+/// The row of a GPU's capability. 12.x has mma.sync alone, as all before 9.0 (PTX ISA, "tcgen05 instructions"); what
+/// newer ones have is not known.
 const TensorCores& tensor_cores(int capability_major, int capability_minor);
+const TensorCores& tensor_cores(const GpuInfo& gpu);
 
 std::span<const TensorCores> tensor_core_table();
 

@@ -13,13 +13,9 @@
 namespace kbench {
 namespace {
 
-const TensorCores& tensor_cores_of(const GpuInfo& gpu) {
-    return tensor_cores(gpu.compute_capability_major, gpu.compute_capability_minor);
-}
-
 std::string by_slower_instruction(const Ceiling& ceiling, const GpuInfo& gpu, const MachineFile*) {
     const auto is_of = [&](Precision precision) { return ceiling.name == fmt::format("{}_tensor", name(precision)); };
-    return std::ranges::any_of(tensor_cores_of(gpu).precisions, is_of) ? no_tensor_roof(gpu) : "";
+    return std::ranges::any_of(tensor_cores(gpu).precisions, is_of) ? no_tensor_roof(gpu) : "";
 }
 
 /// What the datasheet states, at the clock at which the ceiling was measured where that is lower than its own.
@@ -43,7 +39,7 @@ constexpr std::string (*reasons[])(const Ceiling&, const GpuInfo&, const Machine
 }  // namespace
 
 std::string no_tensor_roof(const GpuInfo& gpu) {
-    const TensorCores& cores = tensor_cores_of(gpu);
+    const TensorCores& cores = tensor_cores(gpu);
     if (cores.has_probe) return "";
     return fmt::format(
         "tensor cores of compute capability {}.{} are faster by instructions that kbench has no probe of ({}) than by mma.sync",

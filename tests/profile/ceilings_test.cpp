@@ -51,9 +51,6 @@ class Ceilings : public testing::Test {
     static bool is(int major, int minor) {
         return gpu_.compute_capability_major == major && gpu_.compute_capability_minor == minor;
     }
-    static const TensorCores& cores_of(const GpuInfo& gpu) {
-        return tensor_cores(gpu.compute_capability_major, gpu.compute_capability_minor);
-    }
     /// What all SMs compute at the clock that was measured, in TFLOP/s.
     static double tflop_per_s(const std::string& name, double flops_per_cycle) {
         return flops_per_cycle * gpu_.multiprocessors * ceiling(name).clock_mhz * 1e6 * 1e-12;
@@ -70,7 +67,7 @@ TEST_F(Ceilings, AreAllMeasuredWithinTheirInterval) {
         if (kind.backend != "cuda") continue;
         SCOPED_TRACE(kind.name);
         const Ceiling& c = ceiling(std::string(kind.name));
-        if (kind.name.ends_with("_mma_sync") && cores_of(gpu_).family == TensorFamily::mma_sync) {
+        if (kind.name.ends_with("_mma_sync") && tensor_cores(gpu_).family == TensorFamily::mma_sync) {
             EXPECT_FALSE(c.value.value) << "it is the ceiling of tensor cores";
             continue;
         }
@@ -120,7 +117,7 @@ TEST_F(Ceilings, OfTensorCoresFallWithTheWidthOfTheInputs) {
 }
 
 TEST_F(Ceilings, OfMmaSyncAreUnderThoseOfWgmma) {
-    if (cores_of(gpu_).family != TensorFamily::wgmma) GTEST_SKIP() << "this GPU has no wgmma";
+    if (tensor_cores(gpu_).family != TensorFamily::wgmma) GTEST_SKIP() << "this GPU has no wgmma";
     for (const char* precision : {"fp16", "bf16", "tf32"}) {
         const double mma_sync = value(std::string(precision) + "_mma_sync"),
                      any = value(std::string(precision) + "_tensor");

@@ -41,9 +41,7 @@ Planted ffma(const Planter& at, const Drawn& drawn) {
     return planted;
 }
 
-bool has_wgmma(const GpuInfo& gpu) {
-    return tensor_cores(gpu.compute_capability_major, gpu.compute_capability_minor).family == TensorFamily::wgmma;
-}
+bool has_wgmma(const GpuInfo& gpu) { return tensor_cores(gpu).family == TensorFamily::wgmma; }
 
 constexpr Precision mma_precisions[] = {Precision::fp16, Precision::bf16};
 

@@ -197,12 +197,8 @@ void add_mma(const ProbeContext& context, probe::Mma mma, Variants& variants) {
         }
 }
 
-TensorFamily family_of(const GpuInfo& gpu) {
-    return tensor_cores(gpu.compute_capability_major, gpu.compute_capability_minor).family;
-}
-
 void add_wgmma(const ProbeContext& context, Precision precision, Variants& variants) {
-    if (family_of(context.gpu) != TensorFamily::wgmma) return;
+    if (tensor_cores(context.gpu).family != TensorFamily::wgmma) return;
     struct Shape {
         int warpgroups, blocks_per_sm;
     };
@@ -243,7 +239,7 @@ Variants tensor_variants(const ProbeContext& context) {
 /// Kernels with mma.sync cannot reach what wgmma or tcgen05 does, so they have a ceiling of their own.
 template <Precision precision>
 Variants mma_sync_variants(const ProbeContext& context) {
-    if (family_of(context.gpu) == TensorFamily::mma_sync)
+    if (tensor_cores(context.gpu).family == TensorFamily::mma_sync)
         throw Unsupported("the ceiling of tensor cores is that of mma.sync, the only instruction for them here");
     Variants variants;
     add_mma(context, mma_of(precision), variants);
