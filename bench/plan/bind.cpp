@@ -2,26 +2,23 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <stdexcept>
 
 namespace kbench {
 
-Slot::Slot(const std::vector<Operand>& operands, std::string_view name) {
+Slot::Slot(const std::vector<Operand>& operands, std::string_view name, const std::vector<bool>& taken) {
     const bool may_be_missing = name.ends_with('?');
     const std::string_view wanted = name.substr(0, name.size() - (may_be_missing ? 1 : 0));
-    const auto found = std::ranges::find(operands, wanted, &Operand::name);
-    if (found != operands.end())
-        index_ = static_cast<std::size_t>(found - operands.begin());
-    else if (!may_be_missing)
-        throw std::logic_error(fmt::format("the step has no operand {}", wanted));
+    for (std::size_t i = 0; i < operands.size() && is_missing(); ++i)
+        if (operands[i].name == wanted && (taken.empty() || !taken[i])) index_ = i;
+    if (is_missing() && !may_be_missing) throw std::logic_error(fmt::format("the step has no operand {}", wanted));
 }
 
 Binding::Binding(const Step& of, Precision in)
     : step(of), precision(in), operands(kbench::operands(of, in)), taken(operands.size(), false) {}
 
 Slot Binding::take(std::string_view name, bool is_written) {
-    const Slot slot(operands, name);
+    const Slot slot(operands, name, taken);
     if (slot.is_missing()) return slot;
     const OperandUse use = operands[slot.index()].use;
     const bool is_only_read = use == OperandUse::input || use == OperandUse::weight;

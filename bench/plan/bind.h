@@ -32,8 +32,9 @@ class Slot {
   public:
     /// Stands for an operand that the step lacks.
     Slot() = default;
-    /// A name that ends in "?" may be missing. Throws std::logic_error where another one is.
-    Slot(const std::vector<Operand>& operands, std::string_view name);
+    /// The first of that name that is not `taken`. A name that ends in "?" may be missing. Throws std::logic_error
+    /// where another one is.
+    Slot(const std::vector<Operand>& operands, std::string_view name, const std::vector<bool>& taken = {});
     Slot(const Step& step, Precision precision, std::string_view name) : Slot(operands(step, precision), name) {}
 
     bool is(std::size_t index) const { return index == index_; }
@@ -55,7 +56,8 @@ struct Binding {
     std::vector<bool> taken;
 
     Binding(const Step& step, Precision precision);
-    /// Marks the operand as taken. Throws std::logic_error where it is written and should be read, or the reverse.
+    /// Marks the operand as taken: of several with one name the next, as several ops of a step may have one. Throws
+    /// std::logic_error where it is written and should be read, or the reverse.
     Slot take(std::string_view name, bool is_written);
     /// Throws std::logic_error where an operand was not taken.
     void expect_all_taken() const;

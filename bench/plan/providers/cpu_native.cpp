@@ -111,8 +111,7 @@ class RecurrentComputation final : public Computation {
     }
     void run(const Call& call) const override {
         if (backward_)
-            run(slots_.gradient_operands<cpu::RecurrentGradientDirection>(call), cpu::recurrent_gradient,
-                call.workspace);
+            run(slots_.operands<cpu::RecurrentGradientDirection>(call), cpu::recurrent_gradient, call.workspace);
         else
             run(slots_.operands<cpu::RecurrentDirection>(call), cpu::recurrent, call.workspace);
     }

@@ -182,7 +182,7 @@ class RecurrentComputation final : public Computation {
     void pack(std::size_t, const void* plain, void* packed) const override { layer_.pack(plain, packed); }
     void run(const Call& call) const override {
         if (backward_)
-            run(slots_.gradient_operands<cpu::RecurrentGradientDirection>(call), call.workspace,
+            run(slots_.operands<cpu::RecurrentGradientDirection>(call), call.workspace,
                 [this](const auto&... all) { layer_.run_back(all...); });
         else
             run(slots_.operands<cpu::RecurrentDirection>(call), call.workspace,

@@ -48,27 +48,22 @@ class RecurrentSlots {
 
     bool is_weight(std::size_t index) const { return weight_hh_.forward.is(index) || weight_hh_.reverse.is(index); }
 
+    /// What one direction has, as `Of` lists it: of a backward where that has `dgates_x`, else of a forward.
     template <class Of>
     BothDirections<Of> operands(const Call& call) const {
         BothDirections<Of> operands{{}, {}, static_cast<const std::int32_t*>(lengths_.of(call))};
-        gates_x_.set(operands, &Of::gates_x, call);
-        weight_hh_.set(operands, &Of::weight_hh, call);
-        bias_ih_.set(operands, &Of::bias_ih, call);
-        bias_hh_.set(operands, &Of::bias_hh, call);
-        gates_.set(operands, &Of::gates, call);
-        cells_.set(operands, &Of::cells, call);
-        out_.set(operands, &Of::out, call);
-        return operands;
-    }
-    template <class Of>
-    BothDirections<Of> gradient_operands(const Call& call) const {
-        BothDirections<Of> operands{{}, {}, static_cast<const std::int32_t*>(lengths_.of(call))};
-        dout_.set(operands, &Of::dout, call);
         weight_hh_.set(operands, &Of::weight_hh, call);
         gates_.set(operands, &Of::gates, call);
         cells_.set(operands, &Of::cells, call);
         out_.set(operands, &Of::out, call);
-        dgates_x_.set(operands, &Of::dgates_x, call);
+        if constexpr (requires { &Of::dgates_x; }) {
+            dout_.set(operands, &Of::dout, call);
+            dgates_x_.set(operands, &Of::dgates_x, call);
+        } else {
+            gates_x_.set(operands, &Of::gates_x, call);
+            bias_ih_.set(operands, &Of::bias_ih, call);
+            bias_hh_.set(operands, &Of::bias_hh, call);
+        }
         return operands;
     }
 

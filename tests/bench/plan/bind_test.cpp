@@ -72,6 +72,16 @@ TEST(Bind, GivesNullForAnOperandThatTheStepLacks) {
     EXPECT_THAT(operands_got(function, norm_of_sum), ElementsAre(0, 1, 2, 3, 4));
 }
 
+/// Both masks of a step have lengths; each function's parameter takes the next.
+TEST(Bind, GivesOperandsOfOneNameInTheirOrder) {
+    const Step masks{{TimeMask{2, 4, 8, 1}, TimeMask{2, 4, 8, 1}}, 0};
+    const auto function =
+        +[](In<"lengths", std::int32_t> first, Out<"out"> out, In<"lengths", std::int32_t> second, In<"x"> x) {
+            got() = {first.data(), second.data(), x, out.data()};
+        };
+    EXPECT_THAT(operands_got(function, masks), ElementsAre(1, 2, 0, 3));
+}
+
 TEST(Bind, GivesTheOpItsTypeStridesTheWorkspaceAndTheStream) {
     static std::int64_t k, stride;
     static DataType type;
@@ -110,6 +120,9 @@ TEST(Bind, RefusesAFunctionThatIsNotOfTheStep) {
     EXPECT_EQ(refusal(
                   +[](In<"x">, In<"weight">, Out<"out">) {}, norm),
               "operand bias of the step is not taken");
+    EXPECT_EQ(refusal(
+                  +[](In<"x">, In<"weight">, In<"weight">, In<"bias">, Out<"out">) {}, norm),
+              "the step has no operand weight");
     EXPECT_EQ(refusal(
                   +[](In<"x">, In<"weight">, In<"bias">, In<"out">) {}, norm),
               "operand out of the step is written");

@@ -33,17 +33,17 @@ std::string why_not(const Conv2d& op, const Step& step, Precision) {
 class ConvolutionSlots {
   public:
     explicit ConvolutionSlots(Binding binding)
-        : x_(next(binding, "x")), weight_(next(binding, "weight")), out_(next(binding, "out", true)) {
+        : x_(binding.take("x", false)), weight_(binding.take("weight", false)), out_(binding.take("out", true)) {
         const Step& step = binding.step;
         epilogue_.chain = step.ops.size() > 1;
         const auto by_filter = [&](Vector vector, std::string_view name) {
-            by_filter_.emplace_back(vector, next(binding, name));
+            by_filter_.emplace_back(vector, binding.take(name, false));
         };
         if (step.as<Conv2d>().bias) by_filter(&Epilogue::bias, "bias");
         for (std::size_t i = step.head + 1; i < step.ops.size(); ++i) {
             if (const auto* mask = step.ops[i].get_if<TimeMask>()) {
                 epilogue_.masks[lengths_.size()].frames_per_step = mask->frames_per_step;
-                lengths_.push_back(next(binding, "lengths"));
+                lengths_.push_back(binding.take("lengths", false));
             }
             if (const auto* norm = step.ops[i].get_if<BatchNorm>()) {
                 by_filter(&Epilogue::weight, "weight");
@@ -74,13 +74,6 @@ class ConvolutionSlots {
   private:
     using Epilogue = cuda::Conv2dEpilogue;
     using Vector = decltype(&Epilogue::bias);  ///< [out_channels]
-
-    /// The first operand of that name which was not taken yet: several ops have one, and take theirs in their order.
-    static Slot next(Binding& binding, std::string_view name, bool is_written = false) {
-        const Slot slot = binding.take(name, is_written);
-        binding.operands[slot.index()].name.clear();
-        return slot;
-    }
 
     Slot x_, weight_, out_;
     std::vector<std::pair<Vector, Slot>> by_filter_;

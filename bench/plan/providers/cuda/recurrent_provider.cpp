@@ -50,7 +50,7 @@ ProviderOp backward_row(int multiprocessors) {
                 return make_computation(
                     cuda::recurrent_gradient_name(problem),
                     [problem, slots = RecurrentSlots(step, precision)](const Call& call) {
-                        const auto in = slots.template gradient_operands<cuda::RecurrentGradientDirection>(call);
+                        const auto in = slots.template operands<cuda::RecurrentGradientDirection>(call);
                         cuda::recurrent_gradient(problem, in.forward, in.reverse, in.lengths, call.workspace,
                                                  static_cast<cudaStream_t>(call.stream));
                     },
