@@ -267,7 +267,7 @@ class Workload:
                     (out / f"{self.stem}.md").write_text(table, encoding="utf-8")
         except KeyboardInterrupt:
             print(table, end="")
-            kept = f"the rounds before are in {out}" if table else "no round was done"
+            kept = f"the rounds before are in {out}" if "rows" in document else "no round was done"
             raise Stop(FAILED, f"interrupted; {kept}") from None
         print(table, end="")
         # What this machine's kbench cannot do, such as bf16 on some CPUs, is no failure; its failures ended it above.

@@ -154,7 +154,6 @@ class Words(unittest.TestCase):
         texts += [name for name in self.names if name.endswith(C_LIKE) and not name.startswith("tests/")]
         self.check(retired_words, texts)
 
-
     def test_functions_of_kernels_can_be_read_in_a_minute(self) -> None:
         self.check(long_functions, [n for n in self.names if n.startswith("kernels/") and n.endswith(C_LIKE)])
 
