@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "kbench/profile.h"
+#include "kbench/records.h"
 
 namespace kbench {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kbench/profile.h"
+#include "kbench/records.h"
 
 namespace kbench {
 namespace {

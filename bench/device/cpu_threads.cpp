@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "kbench/error.h"
-#include "kbench/profile.h"
+#include "kbench/records.h"
 #include "models/base/format.h"
 
 namespace kbench {

@@ -14,7 +14,7 @@
 
 #include "bench/device/nvidia.h"
 #include "kbench/backend.h"
-#include "kbench/profile.h"
+#include "kbench/records.h"
 
 namespace kbench {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/profile/machine_state.h"
-#include "kbench/profile.h"
+#include "kbench/records.h"
 
 namespace kbench {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/profile/cpu_counts.h"
-#include "kbench/profile.h"
+#include "kbench/records.h"
 
 namespace kbench {
 

@@ -17,7 +17,7 @@
 #include "bench/device/device.h"
 #include "bench/profile/counters.h"
 #include "bench/profile/machine_state.h"
-#include "kbench/profile.h"
+#include "kbench/records.h"
 #include "kbench/statistics.h"
 
 namespace kbench {

@@ -21,8 +21,8 @@
 #include "kbench/cost.h"
 #include "kbench/op.h"
 #include "kbench/precision.h"
-#include "kbench/profile.h"
 #include "kbench/quantity.h"
+#include "kbench/records.h"
 #include "kbench/statistics.h"
 #include "kbench/step_account.h"
 

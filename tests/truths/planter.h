@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/device/device.h"
-#include "kbench/profile.h"
+#include "kbench/records.h"
 #include "tests/profile/known_steps.h"
 
 namespace kbench {

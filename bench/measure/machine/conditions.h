@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "kbench/profile.h"
+#include "kbench/records.h"
 
 namespace kbench {
 

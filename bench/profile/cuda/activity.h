@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kbench/profile.h"
+#include "kbench/records.h"
 
 namespace kbench::cuda {
 

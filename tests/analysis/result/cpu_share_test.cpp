@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kbench/profile.h"
+#include "kbench/records.h"
 
 namespace kbench {
 namespace {
