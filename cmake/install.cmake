@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 set(libraries kbench_options kbench_models kbench_machine kbench_analysis kbench_cpu kbench_profile kbench_bench kbench_main)
 if(KBENCH_HAVE_CUDA)
-    list(APPEND libraries kbench_kernels)
+    list(APPEND libraries kbench_kernels kbench_cupti)
 endif()
 foreach(library IN LISTS libraries)
     string(REPLACE "kbench_" "" name ${library})

@@ -1,6 +1,6 @@
 // Metric sets as data: kbench's names for a chip's counters, read from bench/profile/metrics.txt, which is embedded in
 // the binary. Knows neither CUDA nor CUPTI; whether a chip has a counter, and in how many passes a set is collected, is
-// bench/profile/cuda/cupti_host.h's to say.
+// profile/cupti/cupti_host.h's to say.
 //
 // A line of the file, its fields divided by blanks:
 //     chips  CHIP [CHIP...]  # products

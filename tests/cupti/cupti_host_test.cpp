@@ -1,6 +1,6 @@
 // CUPTI's own word on the metric file: that every counter it names exists, and how many passes each set takes.
 // CUPTI answers for any chip without a GPU, so this runs wherever the CUDA side is built.
-#include "bench/profile/cuda/cupti_host.h"
+#include "bench/profile/cuda/counted_device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -151,7 +151,7 @@ TEST(CuptiCheck, KnownObstaclesComeWithTheirFix) {
 TEST(CuptiHost, UnknownCountersAreRefusedWithTheNearest) {
     const cuda::CuptiHost host("GH100");
     const auto refusal = [&host](const char* counter) {
-        return failure_of<UsageError>([&] { host.require(counter); });
+        return failure_of<UsageError>([&] { cuda::require_counter(host, counter); });
     };
     EXPECT_THAT(refusal("dram__byte_read.sum"),
                 HasSubstr("GH100 has no counter 'dram__byte_read.sum'; did you mean dram__bytes_read?"));

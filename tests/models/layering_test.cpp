@@ -30,9 +30,10 @@ const std::vector<Folder> folders{
     {"kbench", {"kbench"}, false},  // include/kbench, which is all that an installed kbench has
     {"models", {"kbench", "models"}, false},
     {"analysis", {"kbench", "models", "analysis"}, false},
+    {"profile", {"kbench", "profile"}, true},
     {"kernels", {"kbench", "models", "analysis", "kernels"}, true},
     {"cpu", {"kbench", "models", "analysis", "cpu"}, true},
-    {"bench", {"kbench", "models", "analysis", "kernels", "cpu", "bench"}, true},
+    {"bench", {"kbench", "models", "analysis", "profile", "kernels", "cpu", "bench"}, true},
 };
 
 /// Where a folder stands, and a header that is included by its name in it, from the root.

@@ -12,7 +12,7 @@
 #include "bench/profile/metric_sets.h"
 #include "kbench/error.h"
 #ifdef KBENCH_HAVE_CUDA
-#include "bench/profile/cuda/cupti_host.h"
+#include "bench/profile/cuda/counted_device.h"
 #endif
 
 namespace kbench {

@@ -16,9 +16,9 @@
 #include <fmt/format.h>
 
 #include "analysis/machine/kernel_name.h"
-#include "bench/profile/cuda/cupti_check.h"
 #include "kbench/error.h"
 #include "kernels/check.h"
+#include "profile/cupti/cupti_check.h"
 
 namespace kbench::cuda {
 namespace {

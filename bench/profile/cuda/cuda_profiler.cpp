@@ -9,13 +9,13 @@
 #include <fmt/format.h>
 
 #include "bench/profile/cuda/activity.h"
-#include "bench/profile/cuda/cupti_check.h"
-#include "bench/profile/cuda/range_profiler.h"
+#include "bench/profile/cuda/counted_device.h"
 #include "bench/profile/cuda/record_kernels.h"
 #include "bench/profile/cuda/stall_sampler.h"
 #include "bench/profile/nvml.h"
 #include "kbench/error.h"
 #include "kernels/spin.h"
+#include "profile/cupti/cupti_check.h"
 
 namespace kbench::cuda {
 namespace {
@@ -70,7 +70,7 @@ class CudaProfiler final : public Profiler {
         if (std::ranges::find(known, chip) == known.end()) return;  // likewise
         const CuptiHost host(chip);
         for (const std::string& counter : counters_of(requested_metrics(metric_sets(chip), request)))
-            host.require(counter);
+            require_counter(host, counter);
     }
 
     /// Every pass runs all ranges, so what one overwrites its predecessors have made anew.
@@ -120,8 +120,9 @@ class CudaProfiler final : public Profiler {
             return static_cast<double>(recorder.take().size());
         });
         const Quantity cycles = attempt([&] {
-            RangeProfiler profiler(ordinal(), chip_of_device(ordinal()), {"sm__cycles_active.avg"}, RangeOf::kernel, 1);
-            profiler.collect([](std::size_t) {}, 1, [&](std::size_t) { work(); });
+            RangeProfiler profiler = range_profiler(ordinal(), {"sm__cycles_active.avg"}, RangeOf::kernel, 1);
+            collect(
+                profiler, [](std::size_t) {}, 1, [&](std::size_t) { work(); });
             return profiler.values(0).front();
         });
         return {{"kernel records", kernels}, {"gpu counters", cycles}};
@@ -158,7 +159,7 @@ class CudaProfiler final : public Profiler {
             counted_as[r] = count;
             count += by_kernel ? launch_count(work_[r]) : 1;
         }
-        RangeProfiler profiler(ordinal(), result.run.chip, counters_of(metrics), range_of, count);
+        RangeProfiler profiler = range_profiler(ordinal(), counters_of(metrics), range_of, count);
         const auto before_pass = [&](std::size_t pass) {
             const std::vector<CapturedWork> now = work_now();
             discard_changed(pass, now, result.discarded);
@@ -166,7 +167,8 @@ class CudaProfiler final : public Profiler {
                 throw DeviceError(fmt::format("counter pass {} had other kernels than the timing run", pass));
             for (std::size_t r = 0; r < first; ++r) ranges_[r].enqueue();
         };
-        profiler.collect(before_pass, work_.size() - first, [&](std::size_t call) { ranges_[first + call].enqueue(); });
+        collect(profiler, before_pass, work_.size() - first,
+                [&](std::size_t call) { ranges_[first + call].enqueue(); });
         for (std::size_t r = first; r < work_.size(); ++r) {
             if (counted[r] || (by_kernel && !is_one_kernel(work_[r]))) continue;
             result.by_range[r] = metric_values(metrics, profiler.counters(), profiler.values(counted_as[r]));

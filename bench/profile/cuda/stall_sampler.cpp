@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/profile/cuda/cupti_check.h"
 #include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/driver.h"
+#include "profile/cupti/cupti_check.h"
 
 namespace kbench::cuda {
 namespace {

@@ -1,5 +1,5 @@
 // The range profiler's calls in the order that CUPTI wants. Ranges are named by their number, CUPTI's own ones too.
-#include "bench/profile/cuda/range_profiler.h"
+#include "profile/cupti/range_profiler.h"
 
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
@@ -10,19 +10,15 @@
 #include <charconv>
 #include <limits>
 #include <map>
+#include <span>
 #include <string_view>
-#include <utility>
+#include <tuple>
 
-#include "bench/profile/cuda/cupti_check.h"
 #include "kbench/error.h"
-#include "kernels/check.h"
-#include "kernels/driver.h"
+#include "profile/cupti/cupti_check.h"
 
 namespace kbench::cuda {
 namespace {
-
-/// More passes than any set of metrics needs. It bounds a loop that CUPTI should end.
-constexpr std::size_t most_passes = 1000;
 
 /// A parameter struct with its size and, where it has one, the profiler.
 template <class Params>
@@ -33,23 +29,23 @@ Params sized(std::size_t bytes) {
 }
 
 /// Kept, since trying the orders of counters takes a quarter of a second, and a session counts the same ones often.
-const PassPlan& plan(int device, const std::string& chip, const std::vector<std::string>& counters) {
-    static std::map<std::pair<int, std::vector<std::string>>, PassPlan> plans;
-    const std::pair key{device, counters};
+const PassPlan& plan(const std::string& chip, const std::vector<std::string>& counters,
+                     std::span<const std::uint8_t> availability) {
+    using Key = std::tuple<std::string, std::vector<std::string>, std::vector<std::uint8_t>>;
+    static std::map<Key, PassPlan> plans;
+    const Key key{chip, counters, {availability.begin(), availability.end()}};
     const auto known = plans.find(key);
     if (known != plans.end()) return known->second;
-    return plans.emplace(key, plan_passes(chip, counters, counter_availability(device))).first->second;
+    return plans.emplace(key, plan_passes(chip, counters, availability)).first->second;
 }
 
 }  // namespace
 
 #define KBENCH_PARAMS(name) sized<name##_Params>(name##_Params_STRUCT_SIZE)
 
-std::vector<std::uint8_t> counter_availability(int device) {
-    chip_of_device(device);  // initialises the profiler
-    KBENCH_CUDA(cudaFree(nullptr));
+std::vector<std::uint8_t> counter_availability(CUcontext context) {
     auto query = KBENCH_PARAMS(CUpti_Profiler_GetCounterAvailability);
-    query.ctx = current_context();
+    query.ctx = context;
     KBENCH_CUPTI(cuptiProfilerGetCounterAvailability(&query));
     std::vector<std::uint8_t> image(query.counterAvailabilityImageSize);
     query.pCounterAvailabilityImage = image.data();
@@ -57,15 +53,15 @@ std::vector<std::uint8_t> counter_availability(int device) {
     return image;
 }
 
-RangeProfiler::RangeProfiler(int device, const std::string& chip, const std::vector<std::string>& counters,
+RangeProfiler::RangeProfiler(CUcontext context, const std::string& chip, const std::vector<std::string>& counters,
                              RangeOf range_of, std::size_t ranges)
-    : device_(device), range_of_(range_of), ranges_(ranges), host_(chip, counter_availability(device)) {
-    const PassPlan& passes = plan(device_, chip, counters);
+    : range_of_(range_of), ranges_(ranges), host_(chip, counter_availability(context)) {
+    const PassPlan& passes = plan(chip, counters, counter_availability(context));
     counters_ = passes.counters;
     passes_ = passes.passes;
     config_ = host_.config_image(counters_);
     auto enable = KBENCH_PARAMS(CUpti_RangeProfiler_Enable);
-    enable.ctx = current_context();
+    enable.ctx = context;
     KBENCH_CUPTI(cuptiRangeProfilerEnable(&enable));
     profiler_ = enable.pRangeProfilerObject;
     try {
@@ -143,25 +139,6 @@ void RangeProfiler::pop() {
     auto pop = KBENCH_PARAMS(CUpti_RangeProfiler_PopRange);
     pop.pRangeProfilerObject = profiler_;
     KBENCH_CUPTI(cuptiRangeProfilerPopRange(&pop));
-}
-
-void RangeProfiler::collect(const std::function<void(std::size_t pass)>& before_pass, std::size_t calls,
-                            const std::function<void(std::size_t call)>& run) {
-    bool all = false;
-    for (std::size_t pass = 0; !all; ++pass) {
-        if (pass == most_passes) throw DeviceError(fmt::format("CUPTI wanted more than {} passes", most_passes));
-        before_pass(pass);
-        KBENCH_CUDA(cudaDeviceSynchronize());
-        start();
-        for (std::size_t call = 0; call < calls; ++call) {
-            if (range_of_ == RangeOf::call) push(call);
-            run(call);
-            if (range_of_ == RangeOf::call) pop();
-        }
-        KBENCH_CUDA(cudaDeviceSynchronize());
-        all = stop();
-    }
-    decode();
 }
 
 void RangeProfiler::decode() {

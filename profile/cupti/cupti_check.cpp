@@ -1,5 +1,5 @@
 // Turns failed CUPTI calls into DeviceError.
-#include "bench/profile/cuda/cupti_check.h"
+#include "profile/cupti/cupti_check.h"
 
 #include <cupti.h>
 #include <fmt/format.h>

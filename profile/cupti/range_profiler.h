@@ -1,22 +1,29 @@
 // CUPTI's range profiler: hardware counters of ranges of work, replayed by the caller until every counter was
 // collected.
+//
+//     for (bool all = false; !all; all = profiler.stop()) {  // the device is idle
+//         profiler.start();
+//         run();                                             // the same in every pass, and waited for
+//     }
+//     profiler.decode();
 #pragma once
+
+#include <cuda.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "bench/profile/cuda/cupti_host.h"
+#include "profile/cupti/cupti_host.h"
 
 struct CUpti_RangeProfiler_Object;
 
 namespace kbench::cuda {
 
-/// What the driver lets this process count on the GPU with CUDA's number `device`, for CuptiHost. Throws DeviceError
-/// with the reason and the fix where that is nothing (no permission, a virtual GPU, ...).
-std::vector<std::uint8_t> counter_availability(int device);
+/// What the driver lets this process count on the GPU of `context`, for CuptiHost. Throws DeviceError with the reason
+/// and the fix where that is nothing (no permission, a virtual GPU, ...).
+std::vector<std::uint8_t> counter_availability(CUcontext context);
 
 /// What the ranges of a pass are.
 enum class RangeOf {
@@ -27,12 +34,12 @@ enum class RangeOf {
     call,
 };
 
-/// Counts `counters` in ranges of the current context. One at a time in a process.
+/// Counts `counters` in ranges of `context`. One at a time in a process.
 class RangeProfiler {
   public:
     /// `ranges`: how many there are in a pass. Throws DeviceError.
-    RangeProfiler(int device, const std::string& chip, const std::vector<std::string>& counters, RangeOf range_of,
-                  std::size_t ranges);
+    RangeProfiler(CUcontext context, const std::string& chip, const std::vector<std::string>& counters,
+                  RangeOf range_of, std::size_t ranges);
     ~RangeProfiler();
     RangeProfiler(const RangeProfiler&) = delete;
     RangeProfiler& operator=(const RangeProfiler&) = delete;
@@ -40,12 +47,17 @@ class RangeProfiler {
     std::size_t passes() const { return passes_; }
     const std::vector<std::string>& counters() const { return counters_; }
 
-    /// Runs all passes. `before_pass` is called outside the counting; then `run` so many times, which must enqueue the
-    /// same work in every pass. Throws DeviceError, also where that made another number of ranges than announced.
-    void collect(const std::function<void(std::size_t pass)>& before_pass, std::size_t calls,
-                 const std::function<void(std::size_t call)>& run);
+    /// Begins a pass, ends one; the device must be idle. stop() says whether it was the last.
+    void start();
+    bool stop();
+    /// Around the `range`th call of a pass, where ranges are calls. Wait for the device before pop().
+    void push(std::size_t range);
+    void pop();
+    /// After the last pass. Throws DeviceError where the passes had another number of ranges than announced.
+    void decode();
 
-    /// Values of one range after collect(), in order of the calls or the kernels' launches, parallel to counters(); not
+    RangeOf range_of() const { return range_of_; }
+    /// Values of one range after decode(), in order of the calls or the kernels' launches, parallel to counters(); not
     /// a number where the counter has none.
     std::vector<double> values(std::size_t range) const;
 
@@ -53,13 +65,7 @@ class RangeProfiler {
     /// One range more than announced: CUPTI says nothing of ranges for which there is no room.
     std::size_t room() const { return ranges_ + 1; }
     void configure();
-    void start();
-    bool stop();
-    void push(std::size_t range);
-    void pop();
-    void decode();
 
-    int device_;
     RangeOf range_of_;
     std::size_t ranges_;
     std::vector<std::string> counters_;

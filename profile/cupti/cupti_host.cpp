@@ -1,5 +1,5 @@
 // The profiler host API behind a small class. Its parameter structs carry their own size, as CUPTI versions them.
-#include "bench/profile/cuda/cupti_host.h"
+#include "profile/cupti/cupti_host.h"
 
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
@@ -10,9 +10,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "bench/profile/cuda/activity.h"
 #include "kbench/error.h"
-#include "models/base/nearest.h"
 
 namespace kbench::cuda {
 namespace {
@@ -41,9 +39,8 @@ std::vector<std::string> supported_chips() {
     return {chips.ppChipNames, chips.ppChipNames + chips.numChips};
 }
 
-std::string chip_of_device(int device) {
+std::string chip_name(int device) {
     load_what_cupti_opens_by_name();
-    if (needs_restart()) const ActivityRecorder recorder;
     CUpti_Profiler_Initialize_Params initialize{};
     initialize.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
     KBENCH_CUPTI(cuptiProfilerInitialize(&initialize));
@@ -115,18 +112,10 @@ std::vector<std::string> CuptiHost::full_names(const std::string& base) const {
     return names;
 }
 
-void CuptiHost::require(const std::string& counter) const {
-    if (has(counter)) return;
-    const std::string base = counter.substr(0, counter.find('.'));
-    const std::vector<std::string> names = has(base) ? full_names(base) : base_names();
-    throw UsageError(
-        fmt::format("{} has no counter '{}'; {}", chip_, counter, nearest_name(has(base) ? counter : base, names)));
-}
-
 std::vector<std::uint8_t> CuptiHost::config_image(std::span<const std::string> counters) {
     std::vector<const char*> names;
     for (const std::string& counter : counters) {
-        require(counter);
+        if (!has(counter)) throw UsageError(fmt::format("{} has no counter '{}'", chip_, counter));
         names.push_back(counter.c_str());
     }
     CUpti_Profiler_Host_ConfigAddMetrics_Params add{};

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/profile/cuda/cupti_check.h"
+#include "profile/cupti/cupti_check.h"
 
 struct CUpti_Profiler_Host_Object;
 
@@ -17,8 +17,8 @@ namespace kbench::cuda {
 /// Every chip that this CUPTI knows: "GA100", "GH100", ...
 std::vector<std::string> supported_chips();
 
-/// The chip of the GPU with CUDA's number `device`. Throws DeviceError without one.
-std::string chip_of_device(int device);
+/// The chip of the GPU with CUDA's number `device`, and CUPTI's profiler ready for it. Throws DeviceError without one.
+std::string chip_name(int device);
 
 /// CUPTI's description of one chip.
 class CuptiHost {
@@ -33,19 +33,19 @@ class CuptiHost {
     /// Whether the chip has `counter`: a full name with rollup and submetric, such as "dram__bytes_read.sum".
     bool has(const std::string& counter) const;
 
-    /// Throws UsageError with the nearest names unless the chip has `counter`.
-    void require(const std::string& counter) const;
+    /// Every counter's name up to the dot, and the full names of one of them.
+    std::vector<std::string> base_names() const;
+    std::vector<std::string> full_names(const std::string& base) const;
 
     /// What configures the range profiler for `counters`; their order may cost a pass more, see plan_passes. Only once
-    /// for an object: CUPTI keeps what was added before. Throws UsageError as `require` does.
+    /// for an object: CUPTI keeps what was added before. Throws UsageError for one that the chip has not.
     std::vector<std::uint8_t> config_image(std::span<const std::string> counters);
 
     CUpti_Profiler_Host_Object* handle() const { return host_; }
 
-  private:
-    std::vector<std::string> base_names() const;
-    std::vector<std::string> full_names(const std::string& base) const;
+    const std::string& chip() const { return chip_; }
 
+  private:
     std::string chip_;
     std::vector<std::uint8_t> availability_;  // CUPTI keeps a pointer to it
     CUpti_Profiler_Host_Object* host_ = nullptr;
