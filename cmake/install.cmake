@@ -12,6 +12,9 @@ foreach(library IN LISTS libraries)
     set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
 endforeach()
 install(TARGETS kbench)
+if(KBENCH_HAVE_CUDA)  # what `kbench attach` puts into a program
+    install(TARGETS kbench_profile_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 # The program writes its completion and man page itself, from the tables of options.
 install(CODE "
     foreach(file bash:bash-completion/completions/kbench zsh:zsh/site-functions/_kbench fish:fish/vendor_completions.d/kbench.fish man:man/man1/kbench.1)

@@ -1,0 +1,143 @@
+// A pass begins with the first launch call of an iteration and ends before that of the next. The device is waited for
+// at both, so that all work of an iteration, and nothing else, is in its pass.
+#include "profile/attach/counting.h"
+
+#include <cuda.h>
+#include <cupti.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "kbench/error.h"
+#include "profile/attach/driver.h"
+#include "profile/attach/record_file.h"
+#include "profile/attach/settings.h"
+#include "profile/cupti/range_profiler.h"
+
+namespace kbench::attach {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Counting {
+    std::recursive_mutex mutex;
+    std::optional<cuda::RangeProfiler> profiler;
+    bool in_pass = false, done = false, in_range = false;
+    std::size_t range = 0;  ///< of this pass
+    std::size_t passes = 0;
+    std::uint64_t first_launch = 0;
+    Clock::time_point begun;
+};
+
+/// Never destroyed: CUPTI may be gone when it would be.
+Counting& counting() {
+    static Counting& one = *new Counting;
+    return one;
+}
+
+void wait() { check_driver(driver().synchronize(), "cuCtxSynchronize"); }
+
+void begin(Counting& all, std::uint64_t launch) {
+    const Settings& asked = *settings();
+    if (!all.profiler) {
+        all.begun = Clock::now();
+        CUcontext context = nullptr;
+        check_driver(driver().current(&context), "cuCtxGetCurrent");
+        CUdevice device = 0;
+        check_driver(driver().device(&device), "cuCtxGetDevice");
+        all.profiler.emplace(context, cuda::chip_name(device), asked.counters,
+                             asked.graphs ? cuda::RangeOf::call : cuda::RangeOf::kernel, asked.ranges);
+    }
+    wait();
+    all.first_launch = launch;
+    all.range = 0;
+    all.profiler->start();
+    all.in_pass = true;
+}
+
+void write_values(const Counting& all) {
+    const cuda::RangeProfiler& profiler = *all.profiler;
+    std::string names;
+    for (const std::string& name : profiler.counters()) names += (names.empty() ? "" : ",") + quoted(name);
+    write("{{\"kind\":\"counters\",\"counters\":[{}],\"passes\":{},\"seconds\":{:.6f},\"first_launch\":{}}}", names,
+          all.passes, std::chrono::duration<double>(Clock::now() - all.begun).count(), all.first_launch);
+    for (std::size_t range = 0; range < settings()->ranges; ++range) {
+        std::string values;
+        for (const double value : profiler.values(range))
+            values += (values.empty() ? "" : ",") + (std::isfinite(value) ? fmt::format("{}", value) : "null");
+        write("{{\"kind\":\"counted\",\"launch\":{},\"values\":[{}]}}", range, values);
+    }
+    flush_lines();
+}
+
+void end(Counting& all) {
+    wait();
+    all.in_pass = false;
+    ++all.passes;
+    if (!all.profiler->stop()) return;
+    all.done = true;
+    all.profiler->decode();
+    write_values(all);
+    all.profiler.reset();
+}
+
+/// Runs `step`; what it throws ends the counting.
+template <class Step>
+void attempt(Counting& all, Step step) {
+    try {
+        step();
+    } catch (const std::exception& error) {
+        all.done = true;
+        all.in_pass = false;
+        note(fmt::format("nothing was counted: {}", error.what()));
+    }
+}
+
+}  // namespace
+
+void count_before(std::uint64_t launch, bool of_graph) {
+    const Settings& asked = *settings();
+    if (asked.period == 0 || launch < asked.first_launch) return;
+    Counting& all = counting();
+    const std::lock_guard lock(all.mutex);
+    if (all.done) return;
+    attempt(all, [&] {
+        if ((launch - asked.first_launch) % asked.period == 0) {
+            if (all.in_pass) end(all);
+            if (all.done) return;
+            begin(all, launch);
+        }
+        if (!all.in_pass || !asked.graphs || !of_graph) return;
+        wait();
+        all.profiler->push(all.range++);
+        all.in_range = true;
+    });
+}
+
+void count_after(bool of_graph) {
+    if (!settings()->graphs || !of_graph) return;
+    Counting& all = counting();
+    const std::lock_guard lock(all.mutex);
+    if (!all.in_range) return;
+    all.in_range = false;
+    attempt(all, [&] {
+        wait();
+        all.profiler->pop();
+    });
+}
+
+void end_counting() {
+    Counting& all = counting();
+    const std::lock_guard lock(all.mutex);
+    if (all.in_pass) attempt(all, [&] { end(all); });
+    if (!all.done && all.passes > 0)
+        note(fmt::format("nothing was counted: the program ended after {} of {} passes, one an iteration", all.passes,
+                         all.profiler->passes()));
+}
+
+}  // namespace kbench::attach

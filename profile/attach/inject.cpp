@@ -1,0 +1,186 @@
+// The entry of an injected process: CUDA calls it when it begins. CUPTI then tells each call that launches something,
+// and what graphs are made of.
+#include <cupti.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "profile/attach/activities.h"
+#include "profile/attach/counting.h"
+#include "profile/attach/launch_calls.h"
+#include "profile/attach/launch_stream.h"
+#include "profile/attach/marks.h"
+#include "profile/attach/ranges.h"
+#include "profile/attach/record_file.h"
+#include "profile/attach/settings.h"
+#include "profile/cupti/cupti_check.h"
+
+namespace kbench::attach {
+namespace {
+
+/// What a call of the runtime or the driver does; only those that are told apart are asked for.
+enum class Call : unsigned char { other, launch, graph, copy };
+
+Call call_named(std::string_view name) {
+    for (const std::string_view prefix :
+         {"cudaLaunchKernel", "__cudaLaunchKernel", "cudaLaunchCooperative", "cuLaunch"})
+        if (name.starts_with(prefix) && !name.starts_with("cuLaunchHostFunc")) return Call::launch;
+    if (name.starts_with("cudaGraphLaunch") || name.starts_with("cuGraphLaunch")) return Call::graph;
+    for (const std::string_view prefix : {"cudaMemcpy", "cudaMemset", "cuMemcpy", "cuMemset"})
+        if (name.starts_with(prefix)) return Call::copy;
+    return Call::other;
+}
+
+/// By domain and number.
+using Calls = std::array<std::vector<Call>, 2>;
+Calls& calls() {
+    static Calls& all = *new Calls;
+    return all;
+}
+std::size_t place(CUpti_CallbackDomain domain) { return domain == CUPTI_CB_DOMAIN_RUNTIME_API ? 0 : 1; }
+
+std::atomic<std::uint64_t> launches = 0;
+std::atomic<bool> ended = false;
+pid_t injected_process = 0;
+
+std::uint64_t now_ns() {
+    std::uint64_t now = 0;
+    cuptiGetTimestamp(&now);
+    return now;
+}
+
+/// A call of the runtime may make one of the driver: only the outer one counts.
+struct Nested {
+    int depth = 0;
+    std::uint64_t index = 0, start_ns = 0;
+};
+thread_local Nested nested;
+
+void begin_call(Call call, const CUpti_CallbackData& data) {
+    const Settings& asked = *settings();
+    if (call == Call::copy) return;
+    nested.index = launches.fetch_add(1, std::memory_order_relaxed);
+    switch (asked.purpose) {
+        case Purpose::bare:
+        case Purpose::counters:
+            if (asked.period > 0 && nested.index >= asked.first_launch &&
+                (nested.index - asked.first_launch) % asked.period == 0) {
+                bool is_known = false;
+                const CUstream stream = launch_stream(data, is_known);
+                const bool with_event = is_known && asked.purpose == Purpose::bare;
+                mark_iteration(nested.index, now_ns(), with_event ? std::optional(stream) : std::nullopt);
+            }
+            if (asked.purpose == Purpose::counters) count_before(nested.index, call == Call::graph);
+            break;
+        case Purpose::records:
+        case Purpose::names: nested.start_ns = now_ns(); break;
+    }
+}
+
+void end_call(Call call, const CUpti_CallbackData& data) {
+    const Settings& asked = *settings();
+    if (asked.purpose == Purpose::counters && call != Call::copy) count_after(call == Call::graph);
+    if (asked.purpose == Purpose::bare || asked.purpose == Purpose::counters || records_ended()) return;
+    const std::uint32_t range = current_range();
+    if (range != 0) set_range_of_call(data.correlationId, range);
+    if (call == Call::copy) return;
+    static thread_local const long thread = syscall(SYS_gettid);
+    keep({nested.index, data.correlationId, data.functionName, thread, nested.start_ns, now_ns(), range});
+}
+
+void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) {
+    if (id != CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED && id != CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) return;
+    const auto& graph = *static_cast<const CUpti_GraphData*>(data.resourceDescriptor);
+    std::uint64_t node = 0, original = 0;
+    if (cuptiGetGraphNodeId(graph.node, &node) != CUPTI_SUCCESS) return;
+    if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) {
+        if (const std::uint32_t range = current_range(); range != 0) set_range_of_node(node, range);
+    } else if (cuptiGetGraphNodeId(graph.originalNode, &original) == CUPTI_SUCCESS) {
+        copy_range_of_node(node, original);
+    }
+}
+
+void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+    if (ended.load(std::memory_order_relaxed) || getpid() != injected_process) return;
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE) return on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
+    if (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API) return;
+    const Call call = calls()[place(domain)][id];
+    const auto& told = *static_cast<const CUpti_CallbackData*>(data);
+    if (told.callbackSite == CUPTI_API_ENTER) {
+        if (nested.depth++ == 0) begin_call(call, told);
+    } else if (--nested.depth == 0) {
+        end_call(call, told);
+    }
+}
+
+/// Names of callbacks end in the version of their parameters: "cudaLaunchKernel_v7000".
+bool is_heard(std::string_view name) {
+    const Settings& asked = *settings();
+    if (asked.purpose != Purpose::bare || asked.call.empty()) return true;
+    const std::size_t version = name.rfind("_v");
+    return name == asked.call || name.substr(0, version) == asked.call;
+}
+
+void subscribe() {
+    CUpti_SubscriberHandle subscriber = nullptr;
+    KBENCH_CUPTI(cuptiSubscribe(&subscriber, &on_callback, nullptr));
+    const bool with_copies = settings()->purpose == Purpose::names;
+    const auto ask = [&](CUpti_CallbackDomain domain, std::uint32_t end) {
+        std::vector<Call>& known = calls()[place(domain)];
+        known.assign(end, Call::other);
+        for (std::uint32_t id = 1; id < end; ++id) {
+            const char* name = nullptr;
+            if (cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || name == nullptr) continue;
+            known[id] = call_named(name);
+            if (known[id] != Call::other && (known[id] != Call::copy || with_copies) && is_heard(name))
+                KBENCH_CUPTI(cuptiEnableCallback(1, subscriber, domain, id));
+        }
+    };
+    ask(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE);
+    ask(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_SIZE);
+    if (settings()->purpose != Purpose::names) return;
+    for (const auto id : {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED})
+        KBENCH_CUPTI(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id)));
+}
+
+void at_exit() {
+    if (getpid() != injected_process || ended.exchange(true)) return;
+    if (settings()->purpose == Purpose::counters) end_counting();
+    if (settings()->purpose == Purpose::records || settings()->purpose == Purpose::names) flush_records();
+    write_kept_launches();
+    write_marks();
+    write("{{\"kind\":\"end\",\"launches\":{},\"dropped\":{},\"end_ns\":{}}}", launches.load(), dropped_records(),
+          now_ns());
+    flush_lines();
+}
+
+}  // namespace
+}  // namespace kbench::attach
+
+/// The CUDA driver calls it as the process initialises CUDA; 1: all is well.
+extern "C" [[gnu::visibility("default")]] int InitializeInjection() {
+    using namespace kbench::attach;
+    static std::once_flag once;
+    if (!settings()) return 1;
+    std::call_once(once, [] {
+        injected_process = getpid();
+        try {
+            subscribe();
+            if (settings()->purpose == Purpose::records || settings()->purpose == Purpose::names)
+                start_records(settings()->most_records);
+            std::atexit(at_exit);
+        } catch (const std::exception& error) {
+            note(error.what());
+            flush_lines();
+        }
+    });
+    return 1;
+}

@@ -1,0 +1,62 @@
+// Settings from the environment. Whoever sets them is `kbench attach`, so that what cannot be read means: not attached.
+#include "profile/attach/settings.h"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+namespace kbench::attach {
+namespace {
+
+std::string_view variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : "";
+}
+
+std::uint64_t number(const char* name) {
+    const std::string_view text = variable(name);
+    std::uint64_t value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+}
+
+std::vector<std::string> list(std::string_view text) {
+    std::vector<std::string> words;
+    while (!text.empty()) {
+        const std::size_t comma = text.find(',');
+        words.emplace_back(text.substr(0, comma));
+        text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+    }
+    return words;
+}
+
+std::optional<Settings> read() {
+    constexpr std::array<std::string_view, 4> purposes{"records", "bare", "names", "counters"};
+    const std::string_view purpose = variable("KBENCH_ATTACH_PURPOSE");
+    const std::string_view directory = variable("KBENCH_ATTACH_DIR");
+    for (std::size_t i = 0; i < purposes.size() && !directory.empty(); ++i) {
+        if (purposes[i] != purpose) continue;
+        Settings found;
+        found.purpose = static_cast<Purpose>(i);
+        found.directory = directory;
+        found.call = variable("KBENCH_ATTACH_CALL");
+        found.first_launch = number("KBENCH_ATTACH_FIRST");
+        found.period = number("KBENCH_ATTACH_PERIOD");
+        found.counters = list(variable("KBENCH_ATTACH_COUNTERS"));
+        found.ranges = number("KBENCH_ATTACH_RANGES");
+        found.graphs = number("KBENCH_ATTACH_GRAPHS") != 0;
+        found.most_records = number("KBENCH_ATTACH_MOST");
+        return found;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+const std::optional<Settings>& settings() {
+    static const std::optional<Settings> known = read();
+    return known;
+}
+
+}  // namespace kbench::attach

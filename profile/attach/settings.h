@@ -1,0 +1,38 @@
+// What an injected process is asked to do, as `kbench attach` says it in the environment.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kbench::attach {
+
+/// Each run of a program has one: what disturbs it differs.
+enum class Purpose {
+    records,   ///< kernels, copies and fills as they ran, and the calls that launched them
+    bare,      ///< only when each iteration began
+    names,     ///< as records, with all ranges
+    counters,  ///< hardware counters, one pass an iteration
+};
+
+struct Settings {
+    Purpose purpose = Purpose::records;
+    std::string directory;  ///< where the process's file goes
+    /// The only launch call that is heard in a bare run, by its name; empty: all. An iteration then has `period` of
+    /// these, as whoever hears less disturbs less.
+    std::string call;
+    std::uint64_t first_launch = 0;     ///< index of the launch call with which the first iteration begins
+    std::uint64_t period = 0;           ///< launch calls of an iteration; 0: not known
+    std::vector<std::string> counters;  ///< as CUPTI spells them
+    std::size_t ranges = 0;             ///< kernels of an iteration, or its graph launches
+    bool graphs = false;                ///< a range is a whole launch of a graph, not a kernel
+    std::uint64_t most_records = 0;     ///< records end after so many; 0: never
+};
+
+/// Read from KBENCH_ATTACH_PURPOSE, _DIR, _CALL, _FIRST, _PERIOD, _COUNTERS, _RANGES, _GRAPHS and _MOST. Nothing where
+/// this process is not attached to, or where they are malformed.
+const std::optional<Settings>& settings();
+
+}  // namespace kbench::attach
