@@ -138,13 +138,17 @@ OBJECT(
     FIELD(cpu_share, {.optional = 6}, "Missing for a GPU"),
     FIELD(roofs, {.optional = 6}, "Missing for a GPU, and where no roofs were read between the samples"));
 
-OBJECT(KernelResult, "kernel", "A launch of a device function, as its activity record shows it",
+OBJECT(KernelResult, "kernel",
+       "A launch of a device function, or a program's copy or fill, as its activity record shows it",
        FIELD(name, "Demangled, with all its parameters"), FIELD(short_name, "Without namespaces and parameters"),
        FIELD(time_us, {.least = 0}, "Median of the activity runs"),
-       FIELD(gap_us, "Median idle time between the kernel before it and its start"), FIELD(grid), FIELD(block),
-       FIELD(registers, "Per thread"), FIELD(static_shared_bytes), FIELD(dynamic_shared_bytes),
-       FIELD(local_bytes, "Local memory per thread"), FIELD(cluster_blocks, {.least = 1}), FIELD(device), FIELD(stream),
-       FIELD(theoretical_occupancy_pct), FIELD(waves), FIELD(lost_in_last_wave_pct),
+       FIELD(gap_us, "Median idle time between the kernel before it and its start"),
+       FIELD(host_wait_us, {.optional = 6, .least = 0},
+             "Part of gap_us before the host called its launch; missing where the calls were not recorded"),
+       FIELD(moved_bytes, {.optional = 6}, "By a copy or a fill, whose grid and block are 0; missing for kernels"),
+       FIELD(grid), FIELD(block), FIELD(registers, "Per thread"), FIELD(static_shared_bytes),
+       FIELD(dynamic_shared_bytes), FIELD(local_bytes, "Local memory per thread"), FIELD(cluster_blocks, {.least = 1}),
+       FIELD(device), FIELD(stream), FIELD(theoretical_occupancy_pct), FIELD(waves), FIELD(lost_in_last_wave_pct),
        FIELD(blocks_per_sm, "0 where the occupancy is unavailable"), FIELD(limiters, {.words = limiter_words}),
        FIELD(occupancy_hint, "What the next step of a limiter would give"));
 
@@ -226,8 +230,28 @@ OBJECT(StepAccount, "step_account", "Where the time of one time step goes, by cl
        FIELD(start_us, {.least = 0}, "A launch before its first time step, by difference of two numbers of time steps"),
        FIELD(phases, {.not_empty = true}, "In the order of a time step"));
 
+OBJECT(FrameworkCall, "framework_call",
+       "The call of a program's framework that launched a step, as the framework names it",
+       FIELD(module, "Class of the module"), FIELD(op), FIELD(sub, "The innermost call inside of op"),
+       FIELD(parameters, "Sizes of the inputs"), FIELD(line, "Of the program that called, file:line"),
+       FIELD(sequence, {.optional = 6}, "The framework's number of the call"),
+       FIELD(forward_sequence, {.optional = 6}, "A backward call's: the number of its forward call"),
+       FIELD(thread, "Of the host"));
+
+OBJECT(ProgramRun, "program", "How a program ran that kbench attached to; times of an iteration are medians",
+       FIELD(command), FIELD(processes, {.least = 1}), FIELD(iterations, "Recorded"),
+       FIELD(launches, "Calls of an iteration that launch kernels or graphs"), FIELD(kernels, "In an iteration"),
+       FIELD(copies, "In an iteration, with fills"), FIELD(recorded_ms, {.least = 0}, "An iteration with records"),
+       FIELD(bare_ms, {.least = 0}, "An iteration without records; 0: not measured"),
+       FIELD(busy_ms, {.least = 0}, "The GPU worked; work on several streams counts once"),
+       FIELD(host_wait_ms, {.least = 0}, "The GPU was idle and the next launch not yet called"),
+       FIELD(queued_ms, {.least = 0}, "The GPU was idle although the next launch had been called"),
+       FIELD(iterations_unavailable, "Why no iteration was found; empty when one was"),
+       FIELD(named, "Whether the framework's calls were recorded"), FIELD(notes, "One line each"));
+
 OBJECT(
-    StepResult, "step", "One provider call of the plan", FIELD(index),
+    StepResult, "step",
+    "One provider call of the plan; of a program the kernels of one call of its framework, or one kernel", FIELD(index),
     FIELD(layer, "Layer of the first op, as the checkpoint names it"), FIELD(op, "Kind of the op that names the step"),
     FIELD(absorbs, "Every op computed, layer:kind, in order"), FIELD(provider), FIELD(implementation), FIELD(shape),
     FIELD(precision), FIELD(direction),
@@ -248,7 +272,8 @@ OBJECT(
     FIELD(time_us, "null when the step was not timed"),
     FIELD(counters, {.since = 2}, "By the metric's name; units and sources are in the point's counters.metrics"),
     FIELD(counters_discarded, {.since = 2}, "Why this step's counters are missing though the run was counted"),
-    FIELD(kernels, {.since = 2}, "In order; none without an activity run"));
+    FIELD(kernels, {.since = 2}, "In order; none without an activity run"),
+    FIELD(call, {.optional = 6}, "Of a program's step; missing where it is not known, and in kbench's own models"));
 
 // A kernel that wrote NaN or infinity has no finite error: the one place where such numbers are findings.
 constexpr Rule error_rule{.least = 0, .null_if_not_finite = true};
@@ -309,7 +334,8 @@ OBJECT(
     FIELD(size_scaling, {.optional = 6},
           "Steps alone, at three of one of their sizes; missing where it was not asked for"),
     FIELD(theft, {.optional = 6}, "The same work while a thief takes bandwidth; missing where it was not asked for"),
-    FIELD(graph_clock, {.optional = 6}, "The SM's clock by step; missing where it was not asked for"), FIELD(steps),
+    FIELD(graph_clock, {.optional = 6}, "The SM's clock by step; missing where it was not asked for"),
+    FIELD(program, {.optional = 6}, "Missing for kbench's own models"), FIELD(steps),
     FIELD(marginal, {.since = 3}, "By op kind: the forward with each of its steps run twice, less the plain forward"),
     FIELD(step_overhead_us, "Time of an empty interval between two marks of the step run, taken off every step"),
     FIELD(phase_seconds, {.least = 0}, "Wall time by phase"));

@@ -73,14 +73,19 @@ struct Conditions {
 /// Whether other work on the host slowed the samples so much that no verdict may follow from them.
 inline bool starved(const Conditions& conditions) { return conditions.cpu_share && conditions.cpu_share->starved(); }
 
-/// One launch of a device function, as its activity record shows it.
+/// One launch of a device function, or a copy or fill of memory, as its activity record shows it.
 struct KernelResult {
     std::string name;        ///< demangled, with all its parameters
     std::string short_name;  ///< without namespaces and parameters
     double time_us = 0;      ///< median over the activity runs; longer than without records, see ActivityRun
     double gap_us = 0;       ///< median idle time between the end of the kernel before it and its start
-    std::array<std::int64_t, 3> grid{}, block{};
-    int registers = 0;  ///< registers per thread
+    /// Part of gap_us in which the host had not yet called its launch: the GPU waited for the host. Nothing where the
+    /// launch calls were not recorded.
+    std::optional<double> host_wait_us = std::nullopt;
+    /// Bytes that a copy or a fill wrote; nothing for a device function.
+    std::optional<std::int64_t> moved_bytes = std::nullopt;
+    std::array<std::int64_t, 3> grid{}, block{};  ///< 0 for a copy or a fill
+    int registers = 0;                            ///< registers per thread
     std::int64_t static_shared_bytes = 0, dynamic_shared_bytes = 0;
     std::int64_t local_bytes = 0;  ///< local memory per thread
     int cluster_blocks = 1, device = 0, stream = 0;

@@ -21,6 +21,7 @@
 #include "kbench/cost.h"
 #include "kbench/op.h"
 #include "kbench/precision.h"
+#include "kbench/program.h"
 #include "kbench/quantity.h"
 #include "kbench/records.h"
 #include "kbench/statistics.h"
@@ -73,7 +74,7 @@ struct Timing {
     Summary summary_ms;
 };
 
-/// One step: one provider call of the plan.
+/// One step: one provider call of the plan. Of a program: the kernels of one call of its framework, or one kernel.
 struct StepResult {
     int index = 0;
     std::string layer;                 ///< layer of the first op, as the checkpoint names it
@@ -101,6 +102,7 @@ struct StepResult {
     std::vector<KernelResult> kernels;       ///< in order; none without an activity run
     std::map<std::string, double> counters;  ///< values by the metric's name, see CounterRun::metrics
     std::string counters_discarded;          ///< why the step has no counters although the run was counted
+    std::optional<FrameworkCall> call;       ///< a program's step whose call is known; none in kbench's own models
 
     /// FLOPs in the cost that the algorithm executes.
     double needed_flops() const { return std::max(0.0, cost.flops - spared_flops.value_or(0)); }
@@ -294,6 +296,7 @@ struct Point {
     std::vector<SizeScaling> size_scaling;  ///< largest share of the time first; none where it was not asked for
     std::optional<BandwidthTheft> theft;    ///< none where it was not asked for, and in files without it
     std::optional<GraphClock> graph_clock;  ///< none on a CPU, where it was not asked for, and in files without it
+    std::optional<ProgramRun> program;      ///< of a program that kbench attached to; none for kbench's own models
     std::vector<StepResult> steps;
     std::vector<MarginalCost> marginal;  ///< by op kind; none where it was not measured
     /// Time of an empty interval between two marks of the step run. Every step's time already has it subtracted.
