@@ -34,12 +34,14 @@ std::string unexplained(const Point&, const TimeBreakdown& breakdown) {
 
 struct Need {
     std::string (*lacks)(const Point& point, const TimeBreakdown& breakdown);  ///< empty where it is there
-    std::string_view remedy;
+    std::string_view remedy, of_program;  ///< `of_program`: a program is measured otherwise
 };
 constexpr Need needs[] = {
-    {starved_of_cpu, "measure while nothing else uses the machine and no quota is below --threads"},
-    {few_samples, "a longer --time-budget takes more"},
-    {unexplained, "measure again while nothing else uses the machine, and for longer (--time-budget)"},
+    {starved_of_cpu, "measure while nothing else uses the machine and no quota is below --threads",
+     "attach while nothing else uses the machine"},
+    {few_samples, "a longer --time-budget takes more", "let the program run for longer"},
+    {unexplained, "measure again while nothing else uses the machine, and for longer (--time-budget)",
+     "attach again while nothing else uses the machine, and let the program run for longer"},
 };
 
 void withhold(Verdict& verdict, std::string_view rule, std::string_view why, std::string_view overturned_by) {
@@ -72,7 +74,7 @@ std::vector<std::string> missing_ground(const Point& point, const TimeBreakdown&
     if (point.status != PointStatus::done || !point.end_to_end) return missing;
     for (const Need& need : needs)
         if (const std::string lacks = need.lacks(point, breakdown); !lacks.empty())
-            missing.push_back(fmt::format("{}: {}", lacks, need.remedy));
+            missing.push_back(fmt::format("{}: {}", lacks, point.program ? need.of_program : need.remedy));
     return missing;
 }
 
@@ -83,6 +85,7 @@ std::string no_conclusion(const std::vector<std::string>& missing) {
 Verdicts withheld_from(Verdicts verdicts, const std::vector<std::string>& impossible,
                        const std::vector<std::string>& missing) {
     if (impossible.empty() && missing.empty()) return verdicts;
+    verdicts.kernels.reset();
     const auto withhold_all = [&](std::string_view rule, std::string_view why, std::string_view overturned_by) {
         for (Verdict& verdict : verdicts.steps) withhold(verdict, rule, why, overturned_by);
         for (Verdict& verdict : verdicts.layers) withhold(verdict, rule, why, overturned_by);

@@ -14,6 +14,7 @@
 #include "analysis/explain/in_short.h"
 #include "analysis/explain/judge.h"
 #include "analysis/explain/point_breach.h"
+#include "analysis/explain/program_findings.h"
 #include "analysis/explain/roof_times.h"
 #include "analysis/explain/units.h"
 #include "analysis/explain/verdict_rules.h"
@@ -34,7 +35,9 @@ std::string takes_text(const Point& point, const TimeBreakdown& breakdown) {
 /// How long it takes, and whether the account of it closes.
 std::string first_sentence(const Point& point, const TimeBreakdown& breakdown) {
     return fmt::format("{}; its {} add up to that within {:.1f} %{}.", takes_text(point, breakdown),
-                       point.backend() == "cuda" ? "steps, gaps and the correction for recording" : "steps",
+                       point.program               ? "kernels, copies, idle times and what records add"
+                       : point.backend() == "cuda" ? "steps, gaps and the correction for recording"
+                                                   : "steps",
                        breakdown.unexplained_share() * 100,
                        breakdown.closes() ? "" : fmt::format(", where {} is the goal", percent(closing_tolerance)));
 }
@@ -91,6 +94,9 @@ constexpr double noteworthy_share = 0.20;
 
 /// Steps whose unit has no roof, as a remark on what the work takes at the roofs; empty where they are few.
 std::string without_roof(const Result& result, const Explanation& explanation) {
+    if (const double unknown_us = explanation.facts.unknown_work_us; unknown_us > 0)
+        return fmt::format(" or more (of kernels with {} of it the FLOPs and bytes are not known)",
+                           percent(unknown_us / explanation.breakdown.end_to_end_us));
     double us = 0;
     for (std::size_t i = 0; i < explanation.roof_times.size(); ++i)
         if (!explanation.roof_times[i].compute_known) us += explanation.facts.steps[i].time_us;
@@ -104,7 +110,8 @@ std::string without_roof(const Result& result, const Explanation& explanation) {
 /// The bottleneck, and how much of the time the roof times are.
 std::string second_sentence(const Result& result, const Explanation& explanation) {
     const TimeBreakdown& breakdown = explanation.breakdown;
-    const Verdict& verdict = explanation.verdicts.model;
+    const std::optional<Verdict>& kernels = explanation.verdicts.kernels;
+    const Verdict& verdict = kernels ? *kernels : explanation.verdicts.model;
     if (!breakdown.roofs_unavailable.empty())
         return fmt::format("The bottleneck is unknown: {}.", breakdown.roofs_unavailable);
     std::string roof_time = fmt::format("at the roofs the work would take {} of the time",
@@ -127,8 +134,8 @@ std::string second_sentence(const Result& result, const Explanation& explanation
     if (verdict.bound == Bound::not_identifiable)
         return fmt::format("There is no single bottleneck ({}{}): {}{}.", reason_text(verdict), rejected, roof_time,
                            dram);
-    return fmt::format("It is {}{}{}: {}; {}{}.", name(verdict.bound), level_text(verdict), rejected,
-                       reason_text(verdict), roof_time, dram);
+    return fmt::format("{} {}{}{}: {}; {}{}.", kernels ? "Its kernels are" : "It is", name(verdict.bound),
+                       level_text(verdict), rejected, reason_text(verdict), roof_time, dram);
 }
 
 /// What time steps have to do with it; empty where they are few.
@@ -172,6 +179,7 @@ std::string third_sentence(const Explanation& explanation) {
         return "What would shorten it is unknown, too; measured ceilings (kbench ceilings) would tell.";
     std::string change = what_would_help(explanation);
     if (!cycles.unavailable.empty()) {
+        if (explanation.verdicts.kernels) return "";  // the first sentence has said it
         change.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(change.front())));
         return change + ".";
     }
@@ -180,6 +188,13 @@ std::string third_sentence(const Explanation& explanation) {
                        percent(all.no_warp_us / all.time_us), percent(all.issuing_us / all.time_us),
                        percent(all.not_issuing_us / all.time_us), waits_text(all), change);
 }
+
+void append(std::vector<std::string>& sentences, const std::vector<std::string>& more) {
+    sentences.insert(sentences.end(), more.begin(), more.end());
+}
+
+/// What was recorded, without what follows from it.
+std::string recorded_wait(const PointFacts& facts) { return fmt::format("As recorded, {}.", host_wait_text(facts)); }
 
 std::vector<std::string> answer_of(const Result& result, const Explanation& explanation) {
     const Point& point = *explanation.facts.point;
@@ -195,12 +210,16 @@ std::vector<std::string> answer_of(const Result& result, const Explanation& expl
                       : fmt::format("{}: {}.", short_name(point), breakdown.unavailable)};
     } else if (!explanation.missing.empty()) {
         answer = {first_sentence(point, breakdown), no_conclusion(explanation.missing)};
+        if (explanation.program.is_launch_bound) answer.push_back(recorded_wait(explanation.facts));
+        append(answer, explanation.program.sentences);
     } else {
         answer = explanation.contradictions;
+        if (!explanation.program.host_wait.empty()) answer.push_back(explanation.program.host_wait);
         for (std::string& sentence : std::vector{
                  first_sentence(point, breakdown), causes_sentence(explanation), second_sentence(result, explanation),
                  serial_chain_sentence(breakdown, explanation.time_steps), third_sentence(explanation)})
             if (!sentence.empty()) answer.push_back(std::move(sentence));
+        append(answer, explanation.program.sentences);
     }
     return answer;
 }
@@ -245,6 +264,7 @@ Explanation explain_by(const Roofs& roofs, const Result& result, const Point& po
         withhold(explanation.causes);
         for (MarginalCheck& check : explanation.breakdown.marginal) check.finding.clear();
     }
+    explanation.program = program_findings(facts, breakdown);
     explanation.answer = answer_of(result, explanation);
     return explanation;
 }

@@ -10,6 +10,7 @@
 #include "analysis/explain/cycle_account.h"
 #include "analysis/explain/elasticity.h"
 #include "analysis/explain/interventions.h"
+#include "analysis/explain/program_findings.h"
 #include "analysis/explain/roof_time.h"
 #include "analysis/explain/roofline.h"
 #include "analysis/explain/serial_chain.h"
@@ -36,6 +37,7 @@ struct Explanation {
     Attribution attribution;
     Verdicts verdicts;
     Suspects suspects;
+    ProgramFindings program;  ///< of a program; nothing for kbench's own models
     std::vector<SerialChain> time_steps;
     std::vector<std::string> impossible;      ///< figures that cannot be; where there are any, no verdict says anything
     std::vector<std::string> missing;         ///< missing_ground(): where there is any, no verdict says anything either

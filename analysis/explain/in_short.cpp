@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/explain/program_findings.h"
 #include "analysis/explain/serial_chain.h"
 #include "analysis/explain/units.h"
 #include "analysis/explain/verdict_rules.h"
@@ -37,8 +38,11 @@ double may_be_bound_by_dram(const Explanation& explanation) {
         const double time_us = explanation.facts.steps[i].time_us;
         steps_us += time_us;
         const RoofTime* dram = explanation.roof_times[i].at(Level::dram);
-        if (dram != nullptr && dram->run_us.high * (dram->origin == Origin::measured ? 1 : uncounted_bytes_factor) >=
-                                   bound_share * time_us)
+        if (explanation.facts.unknown_work_us > 0 && explanation.facts.steps[i].has_unknown_work())
+            may_us += time_us;  // a program's op of unknown shape
+        else if (dram != nullptr &&
+                 dram->run_us.high * (dram->origin == Origin::measured ? 1 : uncounted_bytes_factor) >=
+                     bound_share * time_us)
             may_us += time_us;
     }
     return steps_us > 0 ? may_us / steps_us : 1;
@@ -49,13 +53,17 @@ struct DramShare {
     double share = 0;
     double most = 0;  ///< what was not counted may be more
     Origin origin = Origin::measured;
+    bool is_part = false;  ///< some kernels' bytes are not known
 };
 std::optional<DramShare> dram_share(const Explanation& explanation) {
     const Attribution& attribution = explanation.attribution;
     const auto dram = std::ranges::find(attribution.levels, Level::dram, &LevelTraffic::level);
     if (!attribution.unavailable.empty() || dram == attribution.levels.end()) return std::nullopt;
     const double share = dram->ms * 1e3 / explanation.breakdown.end_to_end_us;
-    return DramShare{share, share * (dram->origin == Origin::measured ? 1 : uncounted_bytes_factor), dram->origin};
+    const double unknown = explanation.facts.unknown_work_us / explanation.breakdown.end_to_end_us;
+    if (unknown > 0 && share <= 0) return std::nullopt;
+    return DramShare{share, share * (dram->origin == Origin::measured ? 1 : uncounted_bytes_factor) + unknown,
+                     dram->origin, unknown > 0};
 }
 
 bool is_too_little(const Explanation& explanation, const DramShare& dram) {
@@ -64,8 +72,8 @@ bool is_too_little(const Explanation& explanation, const DramShare& dram) {
 }
 
 std::string traffic_text(const DramShare& dram) {
-    return fmt::format("DRAM traffic ({}) would take {} of the time at full bandwidth", name(dram.origin),
-                       percent(dram.share));
+    return fmt::format("DRAM traffic ({}) would take {}{} of the time at full bandwidth", name(dram.origin),
+                       percent(dram.share), dram.is_part ? " or more" : "");
 }
 
 /// What happened as a thief took DRAM's bandwidth from the work, which had fewer SMs or threads then; empty where none
@@ -151,8 +159,9 @@ std::string suspects_text(const Suspects& suspects) {
 std::string next_experiment(const Explanation& explanation) {
     const Point& point = *explanation.facts.point;
     std::vector<std::string_view> next;
-    if (explanation.verdicts.model.lacks_units)
+    if (explanation.verdicts.model.lacks_units || (point.program && point.counters.metrics.empty()))
         next.emplace_back("--counters core,tensor,pipes, which counts units that may be it");
+    if (point.program) return joined(next, ", ");  // nothing can be taken away from it, and its sizes are its own
     if (explanation.causes.whole.unfitted_us > 0.5 * explanation.causes.whole.time_us)
         next.emplace_back("times at other sizes");
     if (point.backend() == "cuda" && explanation.interventions.model.sms == Influence::unknown)
@@ -262,6 +271,8 @@ std::string what_would_help(const Explanation& explanation) {
                 return "neither more bandwidth nor more FLOP/s would shorten it much, and more sequences at once would take little longer; quicker exchanges between time steps, or fewer of them, would shorten it";
             return "neither more bandwidth nor more FLOP/s a clock would shorten it much; more work in flight (a larger batch) or a higher clock would";
         case Bound::launch:
+            if (explanation.verdicts.kernels)
+                return quicker_launches(*explanation.facts.point->program) + " would shorten it, another GPU hardly";
             return "fewer and longer kernels (fusing, a larger batch) would shorten it, other hardware hardly";
         case Bound::occupancy:
             if (verdict.level == last_wave_level)

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/explain/program_findings.h"
 #include "analysis/explain/verdict_rules.h"
 #include "models/base/format.h"
 
@@ -190,6 +191,7 @@ const VerdictRule& model_gaps = model_rules()[0];
 const VerdictRule& model_cause = model_rules()[1];
 const VerdictRule& majority = model_rules()[2];
 const VerdictRule& no_majority = model_rules()[3];
+const VerdictRule& model_host_wait = model_rules()[4];
 
 void test_hypotheses(Verdict& verdict, const Tally& tally) {
     for (const Bound bound : tested_bounds) {
@@ -262,30 +264,47 @@ void judge_cause(Verdict& verdict, const Causes& causes) {
                                       percent(model_cause.threshold))};
 }
 
+/// The verdict is that of a rule whose figure is `share` of the time, whatever binds most of the steps.
+void overrule(Verdict& verdict, const VerdictRule& rule, double share) {
+    verdict.bound = rule.bound;
+    verdict.rule = rule.id;
+    verdict.level.clear();
+    verdict.margin = share / rule.threshold - 1;
+    for (Hypothesis& hypothesis : verdict.hypotheses) {
+        if (hypothesis.bound == rule.bound)
+            hypothesis = {rule.bound, Finding::confirmed,
+                          fmt::format("{}: {} where {} is needed", rule.id, percent(share), percent(rule.threshold))};
+        else if (hypothesis.finding == Finding::confirmed)
+            hypothesis.finding = Finding::not_identifiable;
+    }
+}
+
 /// Gaps belong to no step: where they are long they bind the model, whatever binds its steps.
 void judge_gaps(Verdict& verdict, const Grounds& grounds) {
     double gaps_us = 0;
     for (std::size_t i = 0; i < grounds.roof_times.size(); ++i)
         gaps_us += grounds.facts.steps[i].gaps_us() + grounds.cycles.steps[i].starts_us;
+    gaps_us -= std::max(0.0, grounds.facts.records_us);  // some of what records add to a program may be gaps
     const double gaps = grounds.facts.end_to_end_us > 0 ? gaps_us / grounds.facts.end_to_end_us : 0;
     if (gaps < model_gaps.threshold) return;
-    verdict.bound = model_gaps.bound;
-    verdict.rule = model_gaps.id;
-    verdict.level.clear();
-    verdict.margin = gaps / model_gaps.threshold - 1;
+    overrule(verdict, model_gaps, gaps);
     verdict.overturned_by = fmt::format("gaps under {} of the time: longer kernels, or launches ahead of the device",
                                         percent(model_gaps.threshold));
-    for (Hypothesis& hypothesis : verdict.hypotheses) {
-        if (hypothesis.bound == Bound::launch)
-            hypothesis = {
-                Bound::launch, Finding::confirmed,
-                fmt::format("model-gaps: {} where {} is needed", percent(gaps), percent(model_gaps.threshold))};
-        else if (hypothesis.finding == Finding::confirmed)
-            hypothesis.finding = Finding::not_identifiable;
-    }
     verdict.evidence.insert(
         verdict.evidence.begin(),
         fmt::format("gaps, and starting and ending kernels, take {} of the end-to-end time (measured)", percent(gaps)));
+}
+
+/// A program that waits for its host does so whatever binds its kernels, of which the verdict then speaks apart.
+void judge_host_wait(Verdicts& verdicts, const Verdict& by_steps, const PointFacts& facts) {
+    const double share = facts.end_to_end_us > 0 ? host_wait_us(facts).low / facts.end_to_end_us : 0;
+    if (share < model_host_wait.threshold) return;
+    verdicts.kernels = by_steps;
+    verdicts.model = by_steps;
+    overrule(verdicts.model, model_host_wait, share);
+    verdicts.model.overturned_by = fmt::format(
+        "launches so far ahead of the GPU that it waits for under {} of the time", percent(model_host_wait.threshold));
+    verdicts.model.evidence.insert(verdicts.model.evidence.begin(), host_wait_text(facts) + " (measured)");
 }
 
 }  // namespace
@@ -315,7 +334,9 @@ Verdicts judge(const Grounds& grounds) {
             verdicts.layers.push_back(judge_together(layer, grounds.facts, verdicts, steps));
     verdicts.model = judge_many("model", model);
     if (grounds.causes != nullptr) judge_cause(verdicts.model, *grounds.causes);
+    const Verdict by_steps = verdicts.model;
     judge_gaps(verdicts.model, grounds);
+    judge_host_wait(verdicts, by_steps, grounds.facts);
     return verdicts;
 }
 

@@ -5,14 +5,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
+
+#include "models/base/lists.h"
 
 namespace kbench {
 namespace {
 
 constexpr std::array<LineInfo, line_count> line_infos{{
     {"kernels", "as recorded; without records the steps' own times"},
+    {"copies", "copies and fills of memory, as recorded"},
+    {"overlap", "several streams at the same time, which counts once"},
     {"launch", "gaps up to what an empty kernel takes"},
     {"dependency", "gaps beyond that"},
+    {"host wait", "the GPU is idle, and the host has not called the next launch yet"},
+    {"queued", "the GPU is idle although the next launch was called"},
     {"recording", "what recording adds to kernels and gaps, calibrated"},
     {"drift", "the timing run compared with the unrecorded runs in between"},
     {"residual", "not explained"},
@@ -104,6 +111,16 @@ std::vector<MarginalCheck> check_marginal(const PointFacts& facts, std::span<con
     return checks;
 }
 
+/// What a program's streams did at the same time: by the union of its work, where that was recorded.
+double overlap_us(const PointFacts& facts, const Lines& total) {
+    std::vector<int> streams;
+    for (const StepFacts& step : facts.steps)
+        for (const KernelResult& kernel : step.step->kernels) add_once(streams, kernel.stream);
+    const double busy_us = facts.point->program->busy_ms * 1e3;
+    if (busy_us <= 0 || streams.size() < 2) return -total[Line::overlap];
+    return std::max(0.0, total[Line::kernels] + total[Line::copies] - busy_us);
+}
+
 }  // namespace
 
 const LineInfo& info(Line line) { return line_infos[static_cast<std::size_t>(line)]; }
@@ -117,9 +134,13 @@ double Lines::total_us() const {
 Lines lines_of(const StepFacts& step) {
     Lines lines;
     if (step.time_us <= 0) return lines;
-    lines[Line::kernels] = step.kernels_us;
+    lines[Line::kernels] = step.kernels_us - step.copies_us;
+    lines[Line::copies] = step.copies_us;
+    lines[Line::overlap] = -step.overlap_us;
     lines[Line::launch] = step.launch_us;
     lines[Line::dependency] = step.dependency_us;
+    lines[Line::host_wait] = step.host_wait_us;
+    lines[Line::queued] = step.queued_us;
     return lines;
 }
 
@@ -143,6 +164,7 @@ TimeBreakdown break_down(const PointFacts& facts, std::span<const StepRoofTimes>
     if (!facts.point->end_to_end) return breakdown;
     breakdown.roofs_unavailable = facts.roofs.unavailable();
     breakdown.end_to_end_us = facts.end_to_end_us;
+    breakdown.is_of_program = facts.point->program.has_value();
     const Accounts accounts{facts, roof_times, units, cycles};
     for (std::size_t i = 0; i < roof_times.size(); ++i) {
         const StepFacts& step = facts.steps[i];
@@ -151,6 +173,10 @@ TimeBreakdown break_down(const PointFacts& facts, std::span<const StepRoofTimes>
         breakdown.total[Line::recording] -= step.recording_us;
         breakdown.starts_us += cycles.steps[i].starts_us;
         accounts.add_roof_times(breakdown.roof_times, i);
+    }
+    if (facts.point->program) {
+        breakdown.total[Line::overlap] = -overlap_us(facts, breakdown.total);
+        breakdown.total[Line::recording] = -facts.records_us;
     }
     breakdown.total[Line::drift] = facts.drift_us;
     breakdown.total[Line::residual] = breakdown.end_to_end_us - breakdown.total.total_us();

@@ -18,10 +18,14 @@ namespace kbench {
 
 /// Where the end-to-end time goes.
 enum class Line {
-    kernels,     ///< as they were recorded; without records the steps' own times
-    launch,      ///< gaps up to the latency of a graph's node for each kernel
+    kernels,  ///< as they were recorded; without records the steps' own times
+    copies,   ///< copies and fills of a program
+    overlap,  ///< what several streams of a program did at the same time, which the lines above count twice; negative
+    launch,   ///< gaps up to the latency of a graph's node for each kernel
     dependency,  ///< gaps beyond that
-    recording,   ///< what records add to the sum of kernels and gaps, calibrated; negative
+    host_wait,   ///< a program's gaps in which the host had not called the next launch yet
+    queued,      ///< a program's gaps after that
+    recording,   ///< what records add to the sum of kernels and gaps: calibrated, of a program bare against recorded
     drift,       ///< the timing run against the runs between the records: the machine's state (clock, power) moved
     residual,    ///< what is left
 };
@@ -39,7 +43,9 @@ struct Lines {
     double& operator[](Line line) { return us[static_cast<std::size_t>(line)]; }
     double operator[](Line line) const { return us[static_cast<std::size_t>(line)]; }
     double total_us() const;
-    double gaps_us() const { return (*this)[Line::launch] + (*this)[Line::dependency]; }
+    double gaps_us() const {
+        return (*this)[Line::launch] + (*this)[Line::dependency] + (*this)[Line::host_wait] + (*this)[Line::queued];
+    }
     Lines& operator+=(const Lines& other);
 };
 
@@ -67,11 +73,12 @@ struct MarginalCheck {
 };
 
 struct TimeBreakdown {
-    std::string unavailable;   ///< why there is none (the point has no times); empty when there is one
-    double end_to_end_us = 0;  ///< headline median, without a profiler
-    Lines total;               ///< sums to end_to_end_us
-    RoofTimeSums roof_times;   ///< those of all steps
-    double starts_us = 0;      ///< those of all steps
+    std::string unavailable;     ///< why there is none (the point has no times); empty when there is one
+    double end_to_end_us = 0;    ///< headline median, without a profiler
+    bool is_of_program = false;  ///< its records are compared with a run without them, and not calibrated
+    Lines total;                 ///< sums to end_to_end_us
+    RoofTimeSums roof_times;     ///< those of all steps
+    double starts_us = 0;        ///< those of all steps
     std::vector<BreakdownGroup> by_layer, by_op;  ///< slowest first; without recording, drift and residual
     std::vector<MarginalCheck> marginal;
     std::string roofs_unavailable;  ///< why there are no roof times; empty when there are

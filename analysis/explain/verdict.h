@@ -2,6 +2,7 @@
 // it. The rules and their thresholds are one table in verdict_rules.cpp; docs/method.md explains them.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,6 +67,7 @@ struct Verdict {
 struct Verdicts {
     std::vector<Verdict> steps, layers;
     Verdict model;
+    std::optional<Verdict> kernels;  ///< what the model would be, where a program waits for its host
 };
 
 /// The share of the time from which on a roof binds. Nsight Compute takes less than 60 % of both its throughputs for a

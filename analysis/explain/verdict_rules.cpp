@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/explain/program_findings.h"
 #include "models/base/format.h"
 
 namespace kbench {
@@ -201,7 +202,7 @@ constexpr Rule within_error{
     exactly,
     "figures with narrower intervals, or further from the threshold"};
 
-constexpr std::array<VerdictRule, 4> many_rules{{
+constexpr std::array<VerdictRule, 5> many_rules{{
     {"model-gaps", Bound::launch,
      "gaps, and starting and ending kernels, take {threshold} or more of the end-to-end time; the model only", 0.30},
     {"model-cause", Bound::not_identifiable,
@@ -210,6 +211,9 @@ constexpr std::array<VerdictRule, 4> many_rules{{
     {"majority", Bound::not_identifiable,
      "steps of one bound take {threshold} or more of the steps' time, and more than those of any other", 0.50},
     {"no-majority", Bound::not_identifiable, "no rule above holds", 1},
+    {"host-wait", Bound::launch,
+     "a program's GPU waits for its host for {threshold} or more of an iteration without records; the model only, whatever the rules above say",
+     host_wait_share},
 }};
 
 /// Whether kernels with as many blocks as are resident at once, one an SM, leave less of its time to others than what

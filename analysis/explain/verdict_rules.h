@@ -91,7 +91,8 @@ Bound bound_of(const Rule& rule, const VerdictFacts& facts);
 const Rule& cause_rule();
 /// The rule of a step whose figures decide for one bound, and within their intervals for another one as well.
 const Rule& error_rule();
-/// Rules of a layer or the model: model-gaps and model-cause (the model only), majority, no-majority, in this order.
+/// Rules of a layer or the model: model-gaps and model-cause (the model only), majority, no-majority, host-wait (a
+/// program only), in this order.
 std::span<const VerdictRule> model_rules();
 inline const VerdictRule& majority_rule() { return model_rules()[2]; }
 

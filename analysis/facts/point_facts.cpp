@@ -69,6 +69,14 @@ double step_clock_mhz(const StepFacts& facts, double run_clock_mhz) {
 /// is left of it is starting and ending a kernel.
 void add_gaps(StepFacts& facts, const std::optional<double>& empty_kernel_us) {
     for (const KernelResult& kernel : facts.step->kernels) {
+        if (kernel.moved_bytes) facts.copies_us += kernel.time_us;
+        if (kernel.host_wait_us) {
+            const double idle = std::max(0.0, kernel.gap_us), waits = std::min(*kernel.host_wait_us, idle);
+            facts.host_wait_us += waits;
+            facts.queued_us += idle - waits;
+            facts.overlap_us += idle - kernel.gap_us;
+            continue;
+        }
         const double launch = std::min(kernel.gap_us, empty_kernel_us.value_or(kernel.gap_us));
         facts.launch_us += launch;
         facts.dependency_us += kernel.gap_us - launch;
@@ -171,6 +179,13 @@ void add_theft_times(PointFacts& facts, const BandwidthTheft& theft) {
     }
 }
 
+void add_program(PointFacts& facts, const ActivityRun& activity) {
+    if (activity.profiled_ms > 0 && activity.unprofiled_ms > 0)
+        facts.records_us = (activity.profiled_ms - activity.unprofiled_ms) * 1e3;
+    for (const StepFacts& step : facts.steps)
+        if (step.has_unknown_work()) facts.unknown_work_us += step.kernels_us - step.copies_us;
+}
+
 void add_size_fits(PointFacts& facts, const std::vector<SizeScaling>& scalings) {
     std::vector<bool> has(facts.steps.size());
     for (const SizeScaling& scaling : scalings)
@@ -183,6 +198,10 @@ void add_size_fits(PointFacts& facts, const std::vector<SizeScaling>& scalings) 
 }
 
 }  // namespace
+
+bool StepFacts::has_unknown_work() const {
+    return step->cost.flops <= 0 && step->cost.bytes() <= 0 && !counters.dram_read_bytes && copies_us < kernels_us;
+}
 
 bool StepFacts::has_cycles() const {
     return active_us && counters.ipc && *counters.sm_cycles_active > 0 && kernels_us > 0;
@@ -298,6 +317,7 @@ PointFacts make_facts(const Point& point, const Roofs& roofs) {
     else
         facts.unavailable = point.reason.empty() ? "the point was not timed" : point.reason;
     if (const double ms = point.activity.unprofiled_ms; ms > 0) facts.drift_us = facts.end_to_end_us - ms * 1e3;
+    if (point.program) add_program(facts, point.activity);
     if (point.end_to_end && std::ranges::none_of(facts.steps, [](const StepFacts& step) { return step.time_us > 0; }))
         facts.unavailable = "its steps were not timed";
     return facts;

@@ -31,9 +31,13 @@ struct StepFacts {
     /// Time on the device with the ends of the step run's samples in proportion; zero where it was not timed. Without
     /// records the median, where time_us is the mean: means add up to the mean of the whole.
     Interval device_us;
-    double gap_before_us = 0;                  ///< from the end of the kernel before it
-    double launch_us = 0, dependency_us = 0;   ///< gaps before its kernels, up to an empty kernel's time and beyond
-    double start_and_end_us = 0;               ///< what empty kernels in their place would take, less those gaps
+    double gap_before_us = 0;                 ///< from the end of the kernel before it
+    double launch_us = 0, dependency_us = 0;  ///< gaps before its kernels, up to an empty kernel's time and beyond
+    /// Gaps of a program instead: before the host called the launch, and after it.
+    double host_wait_us = 0, queued_us = 0;
+    double overlap_us = 0;        ///< in which kernels of a program began before the one ahead of them ended
+    double copies_us = 0;         ///< copies and fills, a part of kernels_us
+    double start_and_end_us = 0;  ///< what empty kernels in their place would take, less those gaps
     std::optional<double> empty_kernels_us{};  ///< what they would take; nothing where no empty kernel was measured
     double recording_us = 0;                   ///< what its records add, calibrated: it may have taken less by so much
     /// At which its cycles are times, MHz. Where the SMs' own clock was read in the graph it is that one
@@ -61,7 +65,9 @@ struct StepFacts {
     std::optional<double> active_pct() const;
     /// What a step executes of its kind of FLOPs for each useful one: padding and what a mask hides take time, too.
     double executed_over_useful() const;
-    double gaps_us() const { return launch_us + dependency_us; }
+    double gaps_us() const { return launch_us + dependency_us + host_wait_us + queued_us - overlap_us; }
+    /// Whether neither the cost model nor counters know its FLOPs and bytes, as of a program's op of unknown shape.
+    bool has_unknown_work() const;
     /// How many time steps wait for each other, one after another. A weight gradient's do not: its product sums over
     /// all of them.
     std::int64_t chained_steps() const;
@@ -105,7 +111,9 @@ struct PointFacts {
     std::string unavailable;   ///< why it has no times; empty where it has
     double end_to_end_us = 0;  ///< headline median, without a profiler
     double drift_us = 0;       ///< by how much that is longer than the runs between those with records
-    Interval clock_mhz;        ///< the SMs' during the run: its mean, the lowest and the highest of its blocks
+    double records_us = 0;  ///< by how much records lengthened a program's iteration; its kernels have no calibration
+    double unknown_work_us = 0;  ///< of a program's kernels in steps that has_unknown_work()
+    Interval clock_mhz;          ///< the SMs' during the run: its mean, the lowest and the highest of its blocks
     Origin dram_origin =
         Origin::measured;  ///< counted bytes are measured or estimated; measured where nothing was counted
     std::optional<double> empty_kernel_us{};  ///< as a node of a graph

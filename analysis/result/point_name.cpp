@@ -64,6 +64,8 @@ constexpr TimedWords directions_timed[] = {
 }  // namespace
 
 const TimedWords& timed_words(const Point& point) {
+    static constexpr TimedWords of_program{"", "iteration", "iteration", "iterations"};
+    if (point.program) return of_program;
     const auto found = std::ranges::find(directions_timed, point.direction(), &TimedWords::direction);
     return found == std::end(directions_timed) ? directions_timed[0] : *found;
 }

@@ -296,7 +296,7 @@ struct Point {
     std::vector<SizeScaling> size_scaling;  ///< largest share of the time first; none where it was not asked for
     std::optional<BandwidthTheft> theft;    ///< none where it was not asked for, and in files without it
     std::optional<GraphClock> graph_clock;  ///< none on a CPU, where it was not asked for, and in files without it
-    std::optional<ProgramRun> program;      ///< of a program that kbench attached to; none for kbench's own models
+    std::optional<ProgramRun> program;      ///< a program that kbench attached to; none for kbench's own models
     std::vector<StepResult> steps;
     std::vector<MarginalCost> marginal;  ///< by op kind; none where it was not measured
     /// Time of an empty interval between two marks of the step run. Every step's time already has it subtracted.

@@ -50,7 +50,7 @@ Rows latency_rows(const Point& point) {
                              std::to_string(ms.n), fmt::format("{:.0f}", std::floor(ms.independent))});
     };
     const EndToEnd& times = *point.end_to_end;
-    add(point.backend() == "cuda" ? "CUDA graph" : timed_words(point).short_name, times.latency);
+    add(point.backend() == "cuda" && !point.program ? "CUDA graph" : timed_words(point).short_name, times.latency);
     for (const TimeKind& kind : time_kinds)
         if (const auto& timing = times.*kind.timing) add(kind.short_name, *timing);
     return rows;
@@ -123,7 +123,7 @@ Section figures_section(const SectionContext& context) {
     const Explanation& explanation = context.explanation();
     const Depth depth = context.depth;
     Section section{depth == Depth::full ? "Key figures" : ""};
-    if (depth == Depth::summary)
+    if (depth == Depth::summary && !point.program)
         section.add(Facts{{{"weights",
                             fmt::format("{} parameters, {}, seed {}",
                                         significant(static_cast<double>(point.parameters)), point.weights, point.seed),
@@ -135,7 +135,8 @@ Section figures_section(const SectionContext& context) {
         if (!value.empty()) facts.facts.push_back({std::string(label), std::move(value), std::string(origin)});
     };
     if (depth == Depth::full) {
-        facts.facts.push_back(fact_of(point.backend() == "cuda" ? "latency (CUDA graph)" : "latency", times.latency));
+        const bool is_graph = point.backend() == "cuda" && !point.program;
+        facts.facts.push_back(fact_of(is_graph ? "latency (CUDA graph)" : "latency", times.latency));
         for (const TimeKind& kind : time_kinds)
             if (const auto& timing = times.*kind.timing) facts.facts.push_back(fact_of(kind.name, *timing));
     } else {
@@ -163,16 +164,23 @@ Section figures_section(const SectionContext& context) {
     const auto rated = [seconds](const std::string& amount, const std::string& rate) {
         return seconds > 0 ? fmt::format("{}, {}", amount, rate) : amount;
     };
-    add("useful work", rated(format_flop(point.cost.flops), format_flop_per_s(point.cost.flops / seconds)),
-        "derived: cost model");
+    const bool has_costs = !point.program || point.cost.flops > 0;
+    const std::string_view known_ops =
+        explanation.facts.unknown_work_us > 0 ? "derived: of ops whose work is known" : "";
+    if (has_costs)
+        add("useful work", rated(format_flop(point.cost.flops), format_flop_per_s(point.cost.flops / seconds)),
+            known_ops.empty() ? "derived: cost model" : known_ops);
     if (point.padding_flops > 0) add("not useful", format_flop(point.padding_flops), "derived: padding and masks");
     add("time steps", serial_chain_text(explanation.time_steps), "derived: the steps' times over their number");
     add("recomputed", recomputed(point), "derived: steps of the forward that run again");
     const auto traffic = [&](double bytes) { return rated(format_bytes(bytes), format_bytes_per_s(bytes / seconds)); };
     const std::string unfused = traffic(point.cost.bytes()),
                       least = point.compulsory_bytes ? traffic(*point.compulsory_bytes) : "";
-    if (depth == Depth::full) {
-        add("unfused traffic of its steps", unfused, "derived: operands and results of each step once");
+    if (!has_costs) {
+        add("work", "unknown: of no op the shape is known", "");
+    } else if (depth == Depth::full) {
+        add("unfused traffic of its steps", unfused,
+            known_ops.empty() ? "derived: operands and results of each step once" : known_ops);
         add("compulsory traffic of the model", least, "derived: weights, inputs and outputs once");
     } else {
         add("bytes", least.empty() ? "unfused " + unfused : fmt::format("unfused {}; compulsory {}", unfused, least),

@@ -1,0 +1,169 @@
+// Sentences of a program, each from a sum of its records and a threshold.
+#include "analysis/explain/program_findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "models/base/format.h"
+#include "models/base/lists.h"
+
+namespace kbench {
+namespace {
+
+constexpr double noteworthy_copies = 0.10;     ///< a part of the iteration
+constexpr double noteworthy_precision = 0.02;  ///< a part of the kernels' time
+constexpr std::size_t most_named = 3;
+
+/// "0.420 ms of 1.04 ms (40 %)".
+std::string part_text(double us, double whole_us) {
+    return fmt::format("{} of {} ({})", format_ms(us * 1e-3), format_ms(whole_us * 1e-3), percent(us / whole_us));
+}
+
+/// "the bare time", or the time with records where there is no other.
+bool is_bare(const PointFacts& facts) { return facts.point->program->bare_ms > 0; }
+
+/// A sum by name, of a copy or of a layer's precision.
+struct NamedTime {
+    std::string name;
+    double us = 0;
+    double bytes = 0;
+};
+
+/// The longest, joined: at most most_named of them.
+template <class Text>
+std::string longest_text(std::vector<NamedTime> parts, Text text) {
+    std::ranges::stable_sort(parts, std::greater{}, &NamedTime::us);
+    if (parts.size() > most_named) parts.resize(most_named);
+    return joined(parts, ", ", text);
+}
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+bool is_with_host(const KernelResult& copy) { return has(copy.name, "HtoD") || has(copy.name, "DtoH"); }
+
+std::string copies_sentence(const PointFacts& facts, const TimeBreakdown& breakdown) {
+    const double us = breakdown.total[Line::copies];
+    if (us < noteworthy_copies * breakdown.end_to_end_us) return "";
+    std::vector<NamedTime> copies;
+    double with_host_us = 0, pageable_us = 0;
+    for (const StepFacts& step : facts.steps)
+        for (const KernelResult& kernel : step.step->kernels) {
+            if (!kernel.moved_bytes) continue;
+            NamedTime& copy = entry(copies, &NamedTime::name, kernel.name);
+            copy.us += kernel.time_us;
+            copy.bytes += static_cast<double>(*kernel.moved_bytes);
+            if (is_with_host(kernel)) with_host_us += kernel.time_us;
+            if (has(kernel.name, "pageable")) pageable_us += kernel.time_us;
+        }
+    const std::string which = longest_text(copies, [](const NamedTime& copy) {
+        return fmt::format("{} of {} in {}", copy.name, format_bytes(copy.bytes), format_ms(copy.us * 1e-3));
+    });
+    return fmt::format(
+        "{} take {}: {}{}.", with_host_us > 0.5 * us ? "Copies between host and device" : "Copies and fills of memory",
+        part_text(us, breakdown.end_to_end_us), which,
+        pageable_us > 0.5 * us ? "; from pinned memory they would be faster, and could run beside kernels" : "");
+}
+
+/// Where the framework tells a product from other work, products alone: norms and losses are in fp32 on purpose.
+bool tells_precision(const StepFacts& step, bool has_products) {
+    return step.kernels_us > step.copies_us && (!has_products || step.step->matrix_flops > 0);
+}
+
+std::string where_text(const StepResult& step) { return step.layer.empty() ? step.op : step.layer; }
+
+std::string precision_sentence(const PointFacts& facts, const TimeBreakdown& breakdown) {
+    const bool has_products =
+        std::ranges::any_of(facts.steps, [](const StepFacts& step) { return step.step->matrix_flops > 0; });
+    std::vector<NamedTime> by_precision;
+    double all_us = 0;
+    for (const StepFacts& step : facts.steps) {
+        if (!tells_precision(step, has_products)) continue;
+        entry(by_precision, &NamedTime::name, std::string(name(step.step->precision))).us += step.kernels_us;
+        all_us += step.kernels_us;
+    }
+    if (by_precision.size() < 2) return "";
+    const NamedTime most = *std::ranges::max_element(by_precision, {}, &NamedTime::us);
+    std::vector<std::string> others;
+    for (const NamedTime& other : by_precision) {
+        if (other.name == most.name || other.us < noteworthy_precision * all_us) continue;
+        std::vector<NamedTime> layers;
+        for (const StepFacts& step : facts.steps)
+            if (tells_precision(step, has_products) && name(step.step->precision) == other.name)
+                entry(layers, &NamedTime::name, where_text(*step.step)).us += step.kernels_us;
+        others.push_back(
+            fmt::format("{} in {}{}: {} of the time", other.name,
+                        longest_text(layers, [](const NamedTime& layer) { return layer.name; }),
+                        layers.size() > most_named ? fmt::format(" and {} more", layers.size() - most_named) : "",
+                        percent(other.us / breakdown.end_to_end_us)));
+    }
+    if (others.empty()) return "";
+    return fmt::format("{}, where {} of the {}' time is {}.", joined(others, "; "), percent(most.us / all_us),
+                       has_products ? "products" : "kernels", most.name);
+}
+
+std::string records_sentence(const PointFacts& facts, const TimeBreakdown& breakdown) {
+    const double bare_us = breakdown.end_to_end_us, more_us = facts.records_us;
+    if (!is_bare(facts))
+        return "No iteration was timed without records: all times are those with records, which may be longer.";
+    if (std::abs(more_us) <= closing_tolerance * bare_us) return "";
+    const std::string times = fmt::format("With records an iteration takes {}, {} {} than the {} without",
+                                          format_ms((bare_us + more_us) * 1e-3), percent(std::abs(more_us) / bare_us),
+                                          more_us > 0 ? "longer" : "shorter", format_ms(bare_us * 1e-3));
+    if (more_us < 0)
+        return times + ": the two runs differ by more than records do, so parts of the time may be off by as much.";
+    const Interval waits = host_wait_us(facts);
+    if (waits.high >= host_wait_share * bare_us)
+        return fmt::format(
+            "{}: records slow the host's calls, so waits for the host are between {} and {} without them "
+            "(estimated).",
+            times, format_ms(waits.low * 1e-3), format_ms(waits.high * 1e-3));
+    return times + ": parts of the time may be too long by as much.";
+}
+
+}  // namespace
+
+Interval host_wait_us(const PointFacts& facts) {
+    if (!facts.point->program) return {};
+    double us = 0;
+    for (const StepFacts& step : facts.steps) us += step.host_wait_us;
+    const double without = std::max(0.0, us - std::max(0.0, facts.records_us));
+    return {without, without, us};
+}
+
+std::string host_wait_text(const PointFacts& facts) {
+    const Interval waits = host_wait_us(facts);
+    const bool is_exact = waits.high - waits.low <= closing_tolerance * facts.end_to_end_us;
+    return fmt::format("the GPU waits for the host for {}{}", is_exact ? "" : "at least ",
+                       part_text(is_exact ? waits.high : waits.low, facts.end_to_end_us));
+}
+
+std::string quicker_launches(const ProgramRun& program) {
+    return fmt::format("CUDA graphs, {}larger batches or a faster host",
+                       program.named || has(program.command, "python") ? "torch.compile, " : "");
+}
+
+ProgramFindings program_findings(const PointFacts& facts, const TimeBreakdown& breakdown) {
+    ProgramFindings found;
+    if (!facts.point->program || !breakdown.unavailable.empty() || !(breakdown.end_to_end_us > 0)) return found;
+    const double whole_us = breakdown.end_to_end_us;
+    const Interval waits = host_wait_us(facts);
+    found.is_launch_bound = waits.low >= host_wait_share * whole_us;
+    if (found.is_launch_bound)
+        found.host_wait = fmt::format("launch-bound: {}; {} would shorten that, another GPU hardly.",
+                                      host_wait_text(facts), quicker_launches(*facts.point->program));
+    else if (waits.high >= host_wait_share * whole_us)
+        found.host_wait = fmt::format(
+            "Whether it is launch-bound cannot be told: the GPU waits for the host for between {} and {} of the time, "
+            "as records add up to {} to that.",
+            percent(waits.low / whole_us), percent(std::min(1.0, waits.high / whole_us)),
+            format_ms(facts.records_us * 1e-3));
+    for (std::string& sentence : std::vector{copies_sentence(facts, breakdown), precision_sentence(facts, breakdown),
+                                             records_sentence(facts, breakdown)})
+        if (!sentence.empty()) found.sentences.push_back(std::move(sentence));
+    return found;
+}
+
+}  // namespace kbench
