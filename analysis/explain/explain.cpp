@@ -35,7 +35,7 @@ std::string takes_text(const Point& point, const TimeBreakdown& breakdown) {
 /// How long it takes, and whether the account of it closes.
 std::string first_sentence(const Point& point, const TimeBreakdown& breakdown) {
     return fmt::format("{}; its {} add up to that within {:.1f} %{}.", takes_text(point, breakdown),
-                       point.program               ? "kernels, copies, idle times and what records add"
+                       point.program               ? "kernels, copies, idle times and the cost of records"
                        : point.backend() == "cuda" ? "steps, gaps and the correction for recording"
                                                    : "steps",
                        breakdown.unexplained_share() * 100,
@@ -114,9 +114,12 @@ std::string second_sentence(const Result& result, const Explanation& explanation
     const Verdict& verdict = kernels ? *kernels : explanation.verdicts.model;
     if (!breakdown.roofs_unavailable.empty())
         return fmt::format("The bottleneck is unknown: {}.", breakdown.roofs_unavailable);
-    std::string roof_time = fmt::format("at the roofs the work would take {} of the time",
-                                        percent(breakdown.roof_times.useful_us / breakdown.end_to_end_us)) +
-                            without_roof(result, explanation);
+    const bool knows_work = breakdown.roof_times.useful_us > 0 || explanation.facts.unknown_work_us <= 0;
+    std::string roof_time = knows_work
+                                ? fmt::format("at the roofs the work would take {} of the time",
+                                              percent(breakdown.roof_times.useful_us / breakdown.end_to_end_us)) +
+                                      without_roof(result, explanation)
+                                : "what the work would take at the roofs is not known, as its shapes are not";
     constexpr double many_tied = 0.20;  // a part of the time
     if (const double tied = breakdown.roof_times.tied_us / breakdown.end_to_end_us;
         verdict.bound == Bound::not_identifiable && tied >= many_tied)

@@ -207,7 +207,7 @@ BandwidthBound bandwidth_bound(const Explanation& explanation) {
         found.answer = BandwidthAnswer::yes;
     else if (!is_by_memory && is_ruled_out && !may_be_dram(taken))
         found.answer = BandwidthAnswer::no;
-    if (dram) why.push_back(traffic_text(*dram));
+    if (dram && !(dram->is_part && found.answer == BandwidthAnswer::no)) why.push_back(traffic_text(*dram));
     if (std::string text = taken_text(explanation.theft); !text.empty()) why.push_back(std::move(text));
     if (const double may = may_be_bound_by_dram(explanation);
         found.answer == BandwidthAnswer::cannot_tell && dram && may >= least_percent)

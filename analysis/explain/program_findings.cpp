@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 
+#include "analysis/explain/executed.h"
 #include "models/base/format.h"
 #include "models/base/lists.h"
 
@@ -17,12 +18,16 @@ constexpr double noteworthy_copies = 0.10;     ///< a part of the iteration
 constexpr double noteworthy_precision = 0.02;  ///< a part of the kernels' time
 constexpr std::size_t most_named = 3;
 
-/// "0.420 ms of 1.04 ms (40 %)".
+/// "0.42 ms of 1.04 ms (40 %)": both in the unit of the whole.
 std::string part_text(double us, double whole_us) {
-    return fmt::format("{} of {} ({})", format_ms(us * 1e-3), format_ms(whole_us * 1e-3), percent(us / whole_us));
+    const TimeUnit unit = time_unit(whole_us * 1e-3);
+    const double per_us = unit.per_ms * 1e-3;
+    const int decimals = decimals_for(whole_us * per_us, 3);
+    return fmt::format("{:.{}f} {} of {:.{}f} {} ({})", us * per_us, decimals, unit.name, whole_us * per_us, decimals,
+                       unit.name, percent(us / whole_us));
 }
 
-/// "the bare time", or the time with records where there is no other.
+/// Whether iterations were timed without records.
 bool is_bare(const PointFacts& facts) { return facts.point->program->bare_ms > 0; }
 
 /// A sum by name, of a copy or of a layer's precision.
@@ -72,7 +77,62 @@ bool tells_precision(const StepFacts& step, bool has_products) {
     return step.kernels_us > step.copies_us && (!has_products || step.step->matrix_flops > 0);
 }
 
-std::string where_text(const StepResult& step) { return step.layer.empty() ? step.op : step.layer; }
+std::string parent_of(const std::string& layer) {
+    const std::size_t dot = layer.rfind('.');
+    return dot == std::string::npos ? "" : layer.substr(0, dot);
+}
+
+/// Work in one precision by layer: "h.3.mlp" where all of that module's has it, and "h.*.mlp" where more such modules
+/// are alike than are named.
+class PrecisionPlaces {
+  public:
+    PrecisionPlaces(const PointFacts& facts, bool has_products, std::string_view precision) : precision_(precision) {
+        for (const StepFacts& step : facts.steps)
+            if (tells_precision(step, has_products)) steps_.push_back(&step);
+    }
+
+    std::string text() const {
+        std::vector<NamedTime> places;
+        for (const StepFacts* step : steps_)
+            if (has_it(*step)) entry(places, &NamedTime::name, place_of(*step->step)).us += step->kernels_us;
+        if (places.size() > most_named) {
+            std::vector<NamedTime> folded;
+            for (const NamedTime& place : places)
+                entry(folded, &NamedTime::name, layer_group(place.name)).us += place.us;
+            places = std::move(folded);
+        }
+        const std::size_t others = places.size() - std::min(places.size(), most_named);
+        return longest_text(std::move(places), [](const NamedTime& place) { return place.name; }) +
+               (others > 0 ? fmt::format(" and {} more", others) : "");
+    }
+
+    /// Whether counters show it of each of its steps; else names of kernels do.
+    bool is_counted() const {
+        return std::ranges::all_of(
+            steps_, [&](const StepFacts* step) { return !has_it(*step) || tensor_cores_used(*step->step); });
+    }
+
+    bool is_on_plain_cores() const {
+        return std::ranges::all_of(steps_, [&](const StepFacts* step) {
+            return !has_it(*step) || !tensor_cores_used(*step->step).value_or(true);
+        });
+    }
+
+  private:
+    bool has_it(const StepFacts& step) const { return name(step.step->precision) == precision_; }
+
+    std::string place_of(const StepResult& step) const {
+        if (step.layer.empty()) return step.op;
+        const std::string parent = parent_of(step.layer);
+        const bool is_whole = !parent.empty() && std::ranges::all_of(steps_, [&](const StepFacts* other) {
+            return !other->step->layer.starts_with(parent + ".") || has_it(*other);
+        });
+        return is_whole ? parent : step.layer;
+    }
+
+    std::string_view precision_;
+    std::vector<const StepFacts*> steps_;
+};
 
 std::string precision_sentence(const PointFacts& facts, const TimeBreakdown& breakdown) {
     const bool has_products =
@@ -89,15 +149,11 @@ std::string precision_sentence(const PointFacts& facts, const TimeBreakdown& bre
     std::vector<std::string> others;
     for (const NamedTime& other : by_precision) {
         if (other.name == most.name || other.us < noteworthy_precision * all_us) continue;
-        std::vector<NamedTime> layers;
-        for (const StepFacts& step : facts.steps)
-            if (tells_precision(step, has_products) && name(step.step->precision) == other.name)
-                entry(layers, &NamedTime::name, where_text(*step.step)).us += step.kernels_us;
-        others.push_back(
-            fmt::format("{} in {}{}: {} of the time", other.name,
-                        longest_text(layers, [](const NamedTime& layer) { return layer.name; }),
-                        layers.size() > most_named ? fmt::format(" and {} more", layers.size() - most_named) : "",
-                        percent(other.us / breakdown.end_to_end_us)));
+        const PrecisionPlaces places(facts, has_products, other.name);
+        others.push_back(fmt::format("{}{} in {}: {} of the time ({})", other.name,
+                                     places.is_on_plain_cores() ? " without tensor cores" : "", places.text(),
+                                     percent(other.us / breakdown.end_to_end_us),
+                                     places.is_counted() ? "by counters" : "by the kernels' names"));
     }
     if (others.empty()) return "";
     return fmt::format("{}, where {} of the {}' time is {}.", joined(others, "; "), percent(most.us / all_us),

@@ -23,6 +23,11 @@ struct PlacedStep {
     std::int64_t first_op;
 };
 
+/// What a step computes: the kind of the op, or a program's call as its framework names it.
+inline const std::string& op_name(const StepResult& step) {
+    return step.call && !step.call->op.empty() ? step.call->op : step.op;
+}
+
 /// One row: steps of one point, or a kernel of one step. Points into the result, which must outlive it.
 struct TableRow {
     std::string_view file;

@@ -33,6 +33,33 @@ std::vector<const KernelResult*> kernels_of(Row row) {
     return kernels;
 }
 
+std::vector<const KernelResult*> launched_kernels_of(Row row) {
+    std::vector<const KernelResult*> kernels = kernels_of(row);
+    std::erase_if(kernels, [](const KernelResult* kernel) { return kernel->moved_bytes.has_value(); });
+    return kernels;
+}
+
+static std::int64_t moved_bytes_of(Step step) {
+    std::int64_t bytes = 0;
+    for (const KernelResult& kernel : step.kernels) bytes += kernel.moved_bytes.value_or(0);
+    return bytes;
+}
+
+/// Whether a program's step has no cost, and moves nothing either.
+static bool is_unknown(Row row, Step step) {
+    return row.point != nullptr && row.point->program && step.cost.flops <= 0 && step.cost.bytes() <= 0 &&
+           moved_bytes_of(step) == 0;
+}
+
+std::optional<double> flops_of(Row row, Step step) {
+    return is_unknown(row, step) ? std::nullopt : std::optional(step.cost.flops);
+}
+
+std::optional<double> bytes_of(Row row, Step step) {
+    if (is_unknown(row, step)) return std::nullopt;
+    return step.cost.bytes() > 0 ? step.cost.bytes() : static_cast<double>(moved_bytes_of(step));
+}
+
 std::function<Value(Row)> kernel_names(std::string KernelResult::*name, std::string StepResult::*otherwise) {
     const auto of_step = [=](Step step) {
         if (step.kernels.empty()) return otherwise != nullptr ? step.*otherwise : std::string();

@@ -53,7 +53,11 @@ std::optional<double> sum(Row row, Of of) {
     if (row.steps.empty()) return std::nullopt;
     double total = 0;
     for (const PlacedStep& placed : row.steps) {
-        const std::optional<double> amount = std::invoke(of, *placed.step);
+        std::optional<double> amount;
+        if constexpr (std::is_invocable_v<Of, Row, Step>)
+            amount = std::invoke(of, row, *placed.step);
+        else
+            amount = std::invoke(of, *placed.step);
         if (!amount) return std::nullopt;
         total += *amount;
     }
@@ -70,8 +74,10 @@ auto ratio(Of of, Over over, double scale = 1) {
 }
 
 inline std::optional<double> device_us(Step step) { return step.device_us(); }
-inline double flops_of(Step step) { return step.cost.flops; }
-inline double bytes_of(Step step) { return step.cost.bytes(); }
+/// Nothing for a program's op whose work is not known.
+std::optional<double> flops_of(Row row, Step step);
+/// Of a copy or a fill what it moves.
+std::optional<double> bytes_of(Row row, Step step);
 
 /// Whether the kernels of all steps are known; a recorded step may have none.
 bool is_recorded(Row row);
@@ -83,6 +89,18 @@ template <class Of>
 auto of_kernels(Of of) {
     return [of](Row row) {
         return common(kernels_of(row), [&](const KernelResult* kernel) { return cell(std::invoke(of, *kernel)); });
+    };
+}
+
+/// The kernels of the row without copies and fills, which have no blocks.
+std::vector<const KernelResult*> launched_kernels_of(Row row);
+
+/// What the launches of the row's kernels share.
+template <class Of>
+auto of_launches(Of of) {
+    return [of](Row row) {
+        return common(launched_kernels_of(row),
+                      [&](const KernelResult* kernel) { return cell(std::invoke(of, *kernel)); });
     };
 }
 

@@ -67,9 +67,29 @@ auto kernel_sum(double KernelResult::*member) {
 auto kernel_mean(Quantity KernelResult::*member) {
     return [member](Row row) {
         std::vector<Weighted> parts;
-        for (const KernelResult* kernel : kernels_of(row)) parts.push_back({(kernel->*member).value, kernel->time_us});
+        for (const KernelResult* kernel : launched_kernels_of(row))
+            parts.push_back({(kernel->*member).value, kernel->time_us});
         return weighted_mean(parts);
     };
+}
+
+/// Nothing where the launch call of any kernel is not known.
+std::optional<double> host_wait(Row row) {
+    const std::vector<const KernelResult*> kernels = kernels_of(row);
+    if (kernels.empty()) return std::nullopt;
+    double total = 0;
+    for (const KernelResult* kernel : kernels) {
+        if (!kernel->host_wait_us) return std::nullopt;
+        total += *kernel->host_wait_us;
+    }
+    return total;
+}
+
+std::optional<std::int64_t> moved(Row row) {
+    std::optional<std::int64_t> total;
+    for (const KernelResult* kernel : kernels_of(row))
+        if (kernel->moved_bytes) total = total.value_or(0) + *kernel->moved_bytes;
+    return total;
 }
 
 std::optional<std::size_t> kernel_count(Row row) {
@@ -140,22 +160,25 @@ Entries kernel_columns() {
          "sum of the kernels' recorded times, medians over the activity runs; longer than without records"},
         {"gap_us", "gap us", "us", 3, kernel_sum(&KernelResult::gap_us),
          "idle time between each kernel and the one before it, summed"},
-        {"regs", "", "", 0, of_kernels(&KernelResult::registers), "registers a thread"},
-        {"smem_static", "", "B", 0, of_kernels(&KernelResult::static_shared_bytes), "static shared memory a block"},
-        {"smem_dynamic", "", "B", 0, of_kernels(&KernelResult::dynamic_shared_bytes), "dynamic shared memory a block"},
-        {"local_bytes", "", "B", 0, of_kernels(&KernelResult::local_bytes), "local memory a thread"},
-        {"cluster", "", "", 0, of_kernels(&KernelResult::cluster_blocks), "blocks of a cluster; 1 without clusters"},
+        {"host_wait_us", "host wait us", "us", 3, host_wait,
+         "the part of gap_us in which the host had not called the launch yet, summed; na where launch calls were not recorded"},
+        {"moved_bytes", "moved", "B", 0, moved, "bytes that copies and fills of a program wrote; na for kernels"},
+        {"regs", "", "", 0, of_launches(&KernelResult::registers), "registers a thread"},
+        {"smem_static", "", "B", 0, of_launches(&KernelResult::static_shared_bytes), "static shared memory a block"},
+        {"smem_dynamic", "", "B", 0, of_launches(&KernelResult::dynamic_shared_bytes), "dynamic shared memory a block"},
+        {"local_bytes", "", "B", 0, of_launches(&KernelResult::local_bytes), "local memory a thread"},
+        {"cluster", "", "", 0, of_launches(&KernelResult::cluster_blocks), "blocks of a cluster; 1 without clusters"},
         {"occ_theory", "occ theory %", "%", 1, kernel_mean(&KernelResult::theoretical_occupancy_pct),
          "theoretical occupancy: warps an SM can hold of the launch, of the most it has; for several kernels weighted by their recorded time"},
         {"occ_achieved", "occ achieved %", "%", 1, counted(mean(counter_of(&Counters::achieved_occupancy))),
          "achieved occupancy: counter achieved_occupancy; in a group weighted by time"},
-        {"occ_limiter", "", "", as_text, of_kernels([](Kernel kernel) { return joined(kernel.limiters, ","); }),
+        {"occ_limiter", "", "", as_text, of_launches([](Kernel kernel) { return joined(kernel.limiters, ","); }),
          "what keeps more blocks from an SM, joined by ,"},
-        {"waves", "", "", 2, of_kernels([](Kernel kernel) { return kernel.waves.value; }),
+        {"waves", "", "", 2, of_launches([](Kernel kernel) { return kernel.waves.value; }),
          "blocks of the grid over those that the device holds at once"},
         {"lost_last_wave", "lost wave %", "%", 1, kernel_mean(&KernelResult::lost_in_last_wave_pct),
          "places for blocks left idle in the last wave, of those of all waves; for several kernels weighted by their recorded time"},
-        {"occ_hint", "", "", as_text, of_kernels(&KernelResult::occupancy_hint),
+        {"occ_hint", "", "", as_text, of_launches(&KernelResult::occupancy_hint),
          "the nearest changes of the launch that raise its occupancy"},
     };
 }

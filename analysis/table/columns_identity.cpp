@@ -11,16 +11,53 @@
 #include "analysis/machine/isa.h"
 #include "analysis/result/frames.h"
 #include "analysis/table/columns_builders.h"
+#include "models/base/format.h"
 #include "models/base/lists.h"
 
 namespace kbench::column {
 namespace {
 
-/// What PyProf shows and a result does not record.
-Value not_recorded(Row) { return NoValue::na; }
+/// What a program's steps share of the calls of their framework; nothing where a call is not known.
+template <class Of>
+auto of_calls(Of of) {
+    return of_steps([of](Step step) { return step.call ? cell(std::invoke(of, *step.call)) : Value(NoValue::na); });
+}
 
-/// The numbers of the ops that the row's steps compute; nothing for steps of a backward.
+/// The thread that launched; nothing for kbench's own models.
+std::optional<std::int64_t> thread_of(const FrameworkCall& call) {
+    return call.thread != 0 ? std::optional(call.thread) : std::nullopt;
+}
+
+std::string calls_of(const FrameworkCall& call) {
+    return call.sub.empty() || call.sub == call.op ? call.op : fmt::format("{} > {}", call.op, call.sub);
+}
+
+std::string_view module_of(Step step) { return step.call ? step.call->module : step.provider; }
+
+std::string params_of(Step step) {
+    if (step.call && !step.call->parameters.empty()) return step.call->parameters;
+    if (step.shape.empty() && step.provider.empty()) return "";  // a program's, of unknown shape
+    return fmt::format("[{}]{}", step.shape, name(step.precision));
+}
+
+/// "memcpy HtoD, 4.20 MB, pageable": a copy or a fill is told by its size.
+std::string kernel_text(Kernel kernel) {
+    if (!kernel.moved_bytes) return kernel.short_name;
+    return fmt::format("{}, {}{}", kernel.short_name, format_bytes(static_cast<double>(*kernel.moved_bytes)),
+                       kernel.name.find("pageable") != std::string::npos ? ", pageable" : "");
+}
+
+Value kernel_of(Row row) {
+    if (row.kernel != nullptr) return cell(kernel_text(*row.kernel));
+    return of_steps([](Step step) {
+        return step.kernels.empty() ? step.implementation : joined(step.kernels, "+", kernel_text);
+    })(row);
+}
+
+/// The numbers of the ops that the row's steps compute; nothing for steps of a backward. A program's framework has
+/// numbered its calls.
 Value op_numbers(Row row) {
+    if (row.point->program) return of_calls(&FrameworkCall::sequence)(row);
     return common(row.steps, [](const PlacedStep& placed) {
         if (placed.step->direction != Direction::fwd || placed.step->is_recomputed()) return Value(NoValue::na);
         std::vector<std::int64_t> numbers(placed.step->absorbs.size());
@@ -34,7 +71,7 @@ std::optional<std::size_t> kernel_number(Row row) {
 }
 
 auto extent(std::array<std::int64_t, 3> KernelResult::*member) {
-    return of_kernels([member](Kernel kernel) { return fmt::format("{}", fmt::join(kernel.*member, ",")); });
+    return of_launches([member](Kernel kernel) { return fmt::format("{}", fmt::join(kernel.*member, ",")); });
 }
 
 Value layer_of(Row row) {
@@ -114,21 +151,24 @@ Entries pyprof_columns() {
         {"idx", "", "", 0, &TableRow::index,
          "number of the row in order of execution, from 0, before --sort and --top"},
         {"seq", "", "", as_text, op_numbers,
-         "numbers of the ops computed, from 0 in the order of the forward pass; na for steps of a backward, which name theirs in forward"},
-        {"altseq", "", "", 0, not_recorded, "alternate sequence number; always na, an op has one number here"},
-        {"tid", "", "", 0, not_recorded, "thread that launched the row; na, not recorded"},
+         "numbers of the ops computed, from 0 in the order of the forward pass; na for steps of a backward, which name theirs in forward; of a program the framework's number of the call"},
+        {"altseq", "", "", 0, of_calls(&FrameworkCall::forward_sequence),
+         "number of the forward call that a program's backward call belongs to; na for others"},
+        {"tid", "", "", 0, of_calls(thread_of), "a program's thread that launched the row; na for others"},
         {"layer", "", "", as_text, layer_of, "layer as the checkpoint names it; with --fold * for each number"},
-        {"trace", "", "", 0, not_recorded, "call stack of the op; na, a plan has none"},
+        {"trace", "", "", as_text, of_calls(&FrameworkCall::line),
+         "line of the program that called the op, file:line; na for others, a plan has none"},
         {"dir", "", "", as_text, of_steps([](Step step) { return name(step.direction); }),
          "direction: fwd, bwd, dgrad or wgrad"},
         {"sub", "", "", 0, kernel_number, "number of the kernel in its step, from 0; 0 where rows are not kernels"},
-        {"mod", "", "", as_text, of_steps(&StepResult::provider), "module that computes the op: the provider"},
-        {"op", "", "", as_text, of_steps(&StepResult::op), "kind of the op that names the step"},
-        {"kernel", "", "", as_text, kernel_names(&KernelResult::short_name, &StepResult::implementation),
-         "kernel, without namespaces and parameters; several of a step joined by +; the implementation where none was recorded"},
-        {"params", "", "", as_text,
-         of_steps([](Step step) { return fmt::format("[{}]{}", step.shape, name(step.precision)); }),
-         "shape and precision"},
+        {"mod", "", "", as_text, of_steps(module_of),
+         "module that computes the op: the provider; of a program the class of the framework's module"},
+        {"op", "", "", as_text, of_steps(op_name),
+         "kind of the op that names the step; of a program the framework's name of the call"},
+        {"kernel", "", "", as_text, kernel_of,
+         "kernel, without namespaces and parameters; several of a step joined by +; the implementation where none was recorded; a copy or fill with its bytes"},
+        {"params", "", "", as_text, of_steps(params_of),
+         "shape and precision; of a program the sizes of the call's inputs"},
         {"sil", "sil ns", "ns", 0, silicon_ns, "silicon time: time on the device as in time_us, whole nanoseconds"},
         {"tc", "", "", 0, counted(of_steps(tensor_cores_used)),
          "tensor cores used, by counters: 1 or 0; na when not counted"},
@@ -137,8 +177,10 @@ Entries pyprof_columns() {
         {"stream", "", "", 0, of_kernels(&KernelResult::stream), "CUDA stream of the kernels"},
         {"grid", "", "", 0, extent(&KernelResult::grid), "blocks launched, x,y,z"},
         {"block", "", "", 0, extent(&KernelResult::block), "threads of a block, x,y,z"},
-        {"flops", "", "FLOP", 0, total(flops_of), "useful FLOPs of the cost model, a fused multiply-add is 2"},
-        {"bytes", "", "B", 0, total(bytes_of), "unfused traffic: each step's operands and results once"},
+        {"flops", "", "FLOP", 0, total(flops_of),
+         "useful FLOPs of the cost model, a fused multiply-add is 2; na where a program's op is not known"},
+        {"bytes", "", "B", 0, total(bytes_of),
+         "unfused traffic: each step's operands and results once; of a program's copies and fills what they move, na where its op is not known"},
     };
 }
 
@@ -194,6 +236,8 @@ Entries step_columns() {
          "instruction set of a CPU implementation, where its name tells"},
         {"implementation", "", "", as_text, of_steps(&StepResult::implementation),
          "algorithm or kernel that the provider took"},
+        {"calls", "", "", as_text, of_calls(calls_of),
+         "a program's call with the innermost call inside of it, as the framework names them; na for others"},
         {"shape", "", "", as_text, of_steps(&StepResult::shape), "shape of the op that names the step"},
         {"padding_flops", "", "FLOP", 0, total(&StepResult::padding_flops),
          "FLOPs executed on padding and on what a mask discards, not in flops"},

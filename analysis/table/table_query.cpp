@@ -146,7 +146,7 @@ std::span<const TableLevel> table_levels() {
         {.name = "op",
          .what = "all steps of one op kind",
          .default_columns = {"op", "mod", "steps", "time_us", "share", "tflop_per_s", "gb_per_s"},
-         .key = [](const StepResult& step, bool) { return Key(step.op); }},
+         .key = [](const StepResult& step, bool) { return Key(op_name(step)); }},
         {.name = "layer",
          .what = "all steps of one layer",
          .default_columns = {"layer", "op", "steps", "time_us", "share", "tflop_per_s", "gb_per_s"},

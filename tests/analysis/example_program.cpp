@@ -138,6 +138,10 @@ Result program(const Planted& planted) {
     double busy_us = -planted.overlap_us, host_wait_us = 0, gaps_us = 0;
     for (const StepResult& step : point.steps) {
         point.cost.flops += step.cost.flops;
+        for (std::size_t role = 0; role < role_count; ++role) {
+            point.cost.bytes_read[role] += step.cost.bytes_read[role];
+            point.cost.bytes_written[role] += step.cost.bytes_written[role];
+        }
         busy_us += step.kernels.front().time_us;
         host_wait_us += *step.kernels.front().host_wait_us;
         gaps_us += std::max(0.0, step.kernels.front().gap_us);
@@ -213,6 +217,7 @@ Point as_program(Point point, double host_share) {
     point.theft.reset();
     point.graph_clock.reset();
     point.marginal.clear();
+    point.phase_seconds.clear();
     point.step_overhead_us = {};
     return point;
 }

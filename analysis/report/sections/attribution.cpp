@@ -57,9 +57,12 @@ Section attribution_section(const SectionContext& context) {
     const Attribution& attribution = context.explanation().attribution;
     Section section{"Which bytes cost which milliseconds"};
     if (!attribution.unavailable.empty()) return missing_section(section.title, attribution.unavailable);
+    const PointFacts& facts = context.explanation().facts;
+    if (has_no_known_work(facts)) return missing_section(section.title, std::string(no_known_work));
     section.add(Paragraph{fmt::format("Bytes at DRAM are {}; times are bytes over DRAM's roof (derived).",
                                       attribution.counted ? "measured by counters and attributed to roles (derived)"
                                                           : "the cost model's (derived): DRAM was not counted")});
+    section.add(Paragraph{unknown_work_text(facts)});
     add_charts(section, attribution);
     Rows roles{{words("role"), figures("unfused"), figures("attributed"), figures("DRAM ms"),
                 figures("of it where DRAM's roof time is the longest, ms")}};
@@ -94,11 +97,13 @@ Section attribution_section(const SectionContext& context) {
     section.add(std::move(findings));
     Rows layers{{names("layer"), figures("unfused"), figures("DRAM"), figures("L2"), figures("beyond unfused, ms")}};
     const auto excess_ms = ms_cells(attribution.layers, &LayerTraffic::excess_ms);
-    for (const LayerTraffic& layer : attribution.layers)
+    for (const LayerTraffic& layer : attribution.layers) {
+        if (facts.unknown_work_us > 0 && layer.unfused_bytes <= 0 && layer.measured_bytes <= 0) continue;
         layers.rows.push_back({layer.layer, format_bytes(layer.unfused_bytes),
                                attribution.counted ? format_bytes(layer.measured_bytes) : "",
                                layer.l2_bytes > 0 ? format_bytes(layer.l2_bytes) : "",
                                attribution.counted ? excess_ms(layer.excess_ms) : ""});
+    }
     if (!layers.rows.empty()) section.add(Section{"Bytes by layer (* is every block)", {std::move(layers)}});
     return section;
 }

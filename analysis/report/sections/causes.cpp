@@ -115,6 +115,7 @@ Section causes_section(const SectionContext& context) {
     const Causes& causes = context.explanation().causes;
     Section section{"Where the time goes, by cause"};
     if (!causes.unavailable.empty() || causes.whole.steps == 0) return {};
+    if (context.point().program && !causes.has_fits) return {};  // its breakdown has the two kinds of gaps apart
     if (!context.is_full()) {
         // Without times by size it has little to add to the lines that a summary shows anyway.
         if (!causes.has_fits || !context.explanation().concludes()) return {};

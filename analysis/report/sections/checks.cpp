@@ -77,7 +77,7 @@ Section checks_section(const SectionContext& context) {
     const auto add = [&facts](std::string_view label, std::string value) {
         facts.facts.push_back({std::string(label), std::move(value), ""});
     };
-    add("verified", verified_text(point.verification, context.depth));
+    if (!point.program) add("verified", verified_text(point.verification, context.depth));
     for (const VerifiedStep& step : point.verification.steps)
         if (is_wrong(step))
             add("WRONG", fmt::format("{} {} by {} ({}): error {:.3g} where {:.3g} is allowed", step.op, step.shape,

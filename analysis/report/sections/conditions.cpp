@@ -168,6 +168,12 @@ Section conditions_section(const SectionContext& context) {
     const bool gpu = point.backend() == "cuda";
     Section section{depth == Depth::full ? "Conditions of the timing run" : ""};
     if (!point.end_to_end) return section;
+    const bool was_watched = conditions.sm_clock_mhz.value || conditions.power_w.value || !conditions.readings.empty();
+    if (point.program && !was_watched) {
+        if (depth == Depth::full)
+            section.add(Paragraph{"clock and power were not read while the program ran", Tone::missing});
+        return section;
+    }
     Rows rows{{words("condition"), figures("mean"), figures("range"), words("origin")}};
     Facts facts{{}, "conditions"};
     for (const Condition& condition : all_conditions) {

@@ -29,12 +29,14 @@ namespace kbench {
     ROW(sweep, Of::result, StandsIn::full)           \
     ROW(points, Of::result, StandsIn::full)          \
     ROW(series, Of::result, StandsIn::full)          \
+    ROW(program, Of::point, StandsIn::summary)       \
     ROW(figures, Of::point, StandsIn::summary)       \
     ROW(conditions, Of::point, StandsIn::summary)    \
     ROW(checks, Of::point, StandsIn::summary)        \
     ROW(answer, Of::point, StandsIn::both)           \
     ROW(causes, Of::point, StandsIn::summary)        \
     ROW(hardware, Of::point, StandsIn::full)         \
+    ROW(program, Of::point, StandsIn::full)          \
     ROW(roofline, Of::point, StandsIn::full)         \
     ROW(heat, Of::point, StandsIn::full)             \
     ROW(timeline, Of::point, StandsIn::full)         \

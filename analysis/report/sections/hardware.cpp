@@ -41,6 +41,15 @@ std::string abbreviated(std::string text) {
     return text;
 }
 
+/// Whether all that the row's steps did are copies and fills, which have no blocks.
+bool only_moves(const TableRow& row) {
+    return std::ranges::all_of(row.steps, [](const PlacedStep& placed) {
+        const std::vector<KernelResult>& kernels = placed.step->kernels;
+        return !kernels.empty() &&
+               std::ranges::all_of(kernels, [](const KernelResult& kernel) { return kernel.moved_bytes.has_value(); });
+    });
+}
+
 /// In how many steps ranges of the counters were much longer than the kernels; empty where in none.
 std::string withheld_text(const Point& point) {
     std::size_t steps = 0;
@@ -87,6 +96,7 @@ Section hardware_section(const SectionContext& context) {
     }
     const QueriedTable found = query_point(context.result(), context.index, query);
     for (const TableRow& row : found.rows) {
+        if (only_moves(row)) continue;
         std::vector<std::string> cells;
         for (const Column& column : found.columns) {
             const Value value = column.value(row);

@@ -106,8 +106,11 @@ Section roof_times_section(const SectionContext& context) {
     Section section{"Roof times"};
     if (!breakdown.unavailable.empty() || breakdown.end_to_end_us <= 0) return section;
     if (!breakdown.roofs_unavailable.empty()) return missing_section(section.title, breakdown.roofs_unavailable);
+    const PointFacts& facts = context.explanation().facts;
+    if (has_no_known_work(facts)) return missing_section(section.title, std::string(no_known_work));
     section.add(Paragraph{
         "A roof time is the time that the steps' work takes at one roof, at the clock of this run. Roofs work at the same time, so roof times overlap and do not add up. Longest: the longest roof time of each step, summed; the time cannot be shorter. Tied: the time of steps whose two longest roof times are equal within their intervals (of the roof, the clock and the count). Units: how long the busiest units worked, counted in cycles and not derived from a roof."});
+    section.add(Paragraph{unknown_work_text(facts)});
     section.add(group_chart("By op kind, ms", breakdown, breakdown.by_op));
     section.add(group_chart("By layer of all blocks, ms (* is every block)", breakdown, breakdown.by_layer));
     section.add(group_rows(breakdown, breakdown.by_layer, "layer"));

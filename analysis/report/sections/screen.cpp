@@ -133,6 +133,11 @@ std::string machine_text(const SectionContext& context) {
     return joined(parts, ", ");
 }
 
+/// Whether anything was read of the machine while a program ran.
+bool has_conditions(const Point& point) {
+    return !point.program || point.conditions.sm_clock_mhz.value || point.conditions.power_w.value;
+}
+
 Facts figures_of(const SectionContext& context) {
     const Point& point = context.point();
     Facts facts;
@@ -142,9 +147,11 @@ Facts figures_of(const SectionContext& context) {
     add("latency", latency_line(point));
     add("throughput", rates_line(point));
     const Told peak = share_of_peak(context);
-    add("compute", peak.more.empty() ? peak.figure : fmt::format("{}: {}", peak.figure, peak.more));
-    add("machine", machine_text(context));
-    add("verified", verified_text(point.verification, context.depth));
+    const char* some = context.explanation().facts.unknown_work_us > 0 ? " by ops whose work is known" : "";
+    add("compute", peak.more.empty() ? peak.figure + (peak.figure.empty() ? "" : some)
+                                     : fmt::format("{}{}: {}", peak.figure, some, peak.more));
+    if (has_conditions(point)) add("machine", machine_text(context));
+    if (!point.program) add("verified", verified_text(point.verification, context.depth));
     return facts;
 }
 
@@ -163,13 +170,20 @@ Facts answer_facts(const Explanation& explanation) {
     return facts;
 }
 
+/// What interventions contradict, and what was found in a program.
+void add_found(Section& section, const Explanation& explanation) {
+    for (const std::string& sentence : explanation.contradictions) section.add(Paragraph{sentence, Tone::lead});
+    if (!explanation.program.host_wait.empty()) section.add(Paragraph{explanation.program.host_wait, Tone::lead});
+    for (const std::string& sentence : explanation.program.sentences) section.add(Paragraph{sentence, Tone::lead});
+}
+
 /// What binds it, or why that is not said.
 void add_answer_to(Section& section, const Explanation& explanation) {
     if (!explanation.concludes() || !explanation.breakdown.unavailable.empty()) {
         for (const std::string& sentence : explanation.answer) section.add(Paragraph{sentence, Tone::lead});
         return;
     }
-    for (const std::string& sentence : explanation.contradictions) section.add(Paragraph{sentence, Tone::lead});
+    add_found(section, explanation);
     section.add(answer_facts(explanation));
 }
 
@@ -181,8 +195,45 @@ std::string bar(double share) {
 /// sum.
 constexpr double most_in_no_step = 0.10;
 
+/// A few words beside the line.
+std::string_view program_words(Line line) {
+    switch (line) {
+        case Line::host_wait: return "idle before the host called a launch";
+        case Line::queued: return "idle after it";
+        case Line::overlap: return "on several streams at once";
+        case Line::recording: return "without records, less with them";
+        case Line::residual: return "not explained";
+        default: return "";
+    }
+}
+
+/// A row a line of a program's time: kernels, copies, two kinds of idle time, what records add.
+Rows lines_of_program(const TimeBreakdown& breakdown) {
+    const TimesInUnit shown(breakdown.end_to_end_us * 1e-3);
+    Rows rows{
+        {words("Where the time goes"), figures(std::string(shown.unit())), figures("%"), words(""), words("", 1)}};
+    double short_us = 0;
+    const auto add = [&](std::string_view label, double us, std::string_view what) {
+        const double share = us / breakdown.end_to_end_us;
+        rows.rows.push_back(
+            {std::string(label), shown(us * 1e-3), fixed(100 * share, 1), bar(share), std::string(what)});
+    };
+    for (std::size_t i = 0; i < line_count; ++i) {
+        const double us = breakdown.total.us[i];
+        if (std::abs(us) >= noteworthy_share * breakdown.end_to_end_us)
+            add(info(line_at(i)).name, us, program_words(line_at(i)));
+        else
+            short_us += us;
+    }
+    if (short_us != 0) add("under 1 % each", short_us, "");
+    return rows;
+}
+
 /// A row a cause; without causes, an op kind, and what is in no step.
 Rows where_the_time_goes(const SectionContext& context) {
+    const TimeBreakdown& breakdown = context.explanation().breakdown;
+    if (breakdown.is_of_program && breakdown.unavailable.empty() && breakdown.end_to_end_us > 0)
+        return lines_of_program(breakdown);
     const CauseGroup& whole = context.explanation().causes.whole;
     const StepSums sums = by_op_kind(context.point());
     if (sums.groups.empty()) return {};
@@ -303,14 +354,22 @@ std::string occupancy_text(const std::string& achieved, const std::string& theor
 Section layers_of(const SectionContext& context) {
     const Explanation& explanation = context.explanation();
     const Causes& causes = explanation.causes;
+    const Point& point = context.point();
+    // A program whose layers are not known has kernels of each name.
+    const bool has_layers =
+        !point.program || std::ranges::any_of(point.steps, [](const StepResult& step) { return !step.layer.empty(); });
+    const std::string level = has_layers ? "layer" : "op";
     TableQuery query;
-    query.level = &find_level("layer");
-    query.fold = true;
+    query.level = &find_level(level);
+    query.fold = has_layers;
     query.sort = SortBy{"time_us", true};
-    for (const char* column : {"layer", "occ_theory", "occ_achieved"}) query.columns.emplace_back(column);
+    for (const std::string& column : {level, std::string("occ_theory"), std::string("occ_achieved")})
+        query.columns.push_back(column);
     const QueriedTable found = query_point(context.result(), context.index, query);
-    const StepSums sums = by_layer(context.point());
-    const double all_us = causes.has_fits && causes.whole.time_us > 0 ? causes.whole.time_us : sums.time_us;
+    const StepSums sums = has_layers ? by_layer(point) : by_op_kind(point);
+    const double all_us = causes.has_fits && causes.whole.time_us > 0 ? causes.whole.time_us
+                          : point.program                             ? median_us(point)
+                                                                      : sums.time_us;
     const TimesInUnit shown_time(all_us * 1e-3);
     struct Layer {
         double gain_us, us;
@@ -330,15 +389,15 @@ Section layers_of(const SectionContext& context) {
         const double gain_us = has_gain ? recoverable_us(*cause) : -1;
         layers.push_back({gain_us,
                           sum->time_us,
-                          {cells[0], shown_time(sum->time_us * 1e-3), fixed(100 * sum->time_us / all_us, 1),
-                           has_gain ? shown_time(gain_us * 1e-3) : "", short_bound(explanation, cells[0]),
-                           occupancy_text(cells[2], cells[1]), limiter_text(row)}});
+                          {cells[0].empty() ? "none" : cells[0], shown_time(sum->time_us * 1e-3),
+                           fixed(100 * sum->time_us / all_us, 1), has_gain ? shown_time(gain_us * 1e-3) : "",
+                           short_bound(explanation, cells[0]), occupancy_text(cells[2], cells[1]), limiter_text(row)}});
     }
     std::ranges::stable_sort(layers, std::greater{}, &Layer::gain_us);
     const std::size_t others = layers.size() - std::min(layers.size(), screen_layers);
     layers.resize(layers.size() - others);
     const bool by_gain = !layers.empty() && layers.front().gain_us >= 0;
-    Rows rows{{names(by_gain ? "layer by gain" : "layer by time"), figures(std::string(shown_time.unit())),
+    Rows rows{{names(level + (by_gain ? " by gain" : " by time")), figures(std::string(shown_time.unit())),
                figures("%"), figures(fmt::format("gain, {}", shown_time.unit())), words("bound"),
                figures("occ %, of max", 1), words("occ limit, mostly", 2)}};
     double shown_us = 0;
@@ -403,7 +462,7 @@ Section first_screen_section(const SectionContext& context) {
         for (const std::string& sentence : explanation.answer) section.add(Paragraph{sentence, Tone::lead});
         return section;
     }
-    for (const std::string& sentence : explanation.contradictions) section.add(Paragraph{sentence, Tone::lead});
+    add_found(section, explanation);
     for (const Fact& fact : answer_facts(explanation).facts)
         section.add(Paragraph{
             fmt::format("{} {}.", fact.label.ends_with('?') ? fact.label : fact.label + ":", fact.value), Tone::lead});

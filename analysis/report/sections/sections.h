@@ -104,6 +104,11 @@ BarChart cause_bars(const std::vector<const CauseGroup*>& groups);
 /// What a page shows first of a point: whether it is bandwidth, what it is, four figures, what would change it, and the
 /// time of the slowest layers by cause.
 Section first_screen_section(const SectionContext& context);
+/// Whether neither the cost model nor counters know the work of any kernel, as of a program whose ops are not named.
+bool has_no_known_work(const PointFacts& facts);
+inline constexpr std::string_view no_known_work = "of no op the shape is known, and DRAM was not counted";
+/// "Of kernels with 12 % of the time FLOPs and bytes are not known, so they are not in these."; empty where all are.
+std::string unknown_work_text(const PointFacts& facts);
 /// Energy of a point that was timed.
 std::vector<Fact> energy_facts(const Point& point);
 /// With that many decimals.

@@ -100,7 +100,7 @@ Section layers_section(const SectionContext& context) {
                figures("GB/s"), words("ops", 1, true)}};
     for (std::size_t i = 0; i < shown; ++i) {
         const StepGroup& group = sums.groups[i];
-        std::vector<std::string> cells = {group.name};
+        std::vector<std::string> cells = {group.name.empty() ? "none" : group.name};
         std::ranges::move(group_cells(group, decimals), std::back_inserter(cells));
         cells.push_back(joined(group.ops, ", "));
         rows.rows.push_back(std::move(cells));
