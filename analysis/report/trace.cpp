@@ -24,7 +24,11 @@ Json json_of(const Quantity& quantity) {
     return {{"value", brief(*quantity.value)}, {"origin", name(quantity.origin)}};
 }
 
-std::string step_name(const StepResult& step) { return fmt::format("{} {}", step.index, step.layer); }
+/// A program's is the call of its framework, or its op where that is not known.
+std::string step_name(const StepResult& step) {
+    if (step.call && !step.call->op.empty()) return step.call->op;
+    return fmt::format("{} {}", step.index, step.layer.empty() ? step.op : step.layer);
+}
 
 /// Arguments that many slices of a point share, as blocks of a model repeat each other: the first slice has them, and
 /// the others its step under "like".
@@ -41,26 +45,33 @@ class Repeats {
 };
 
 Json launch_args(const KernelResult& kernel, const StepResult& step) {
-    return {{"name", kernel.name},
-            {"provider", step.provider},
-            {"implementation", step.implementation},
-            {"grid", kernel.grid},
-            {"block", kernel.block},
-            {"registers", kernel.registers},
-            {"static_shared_bytes", kernel.static_shared_bytes},
-            {"dynamic_shared_bytes", kernel.dynamic_shared_bytes},
-            {"local_bytes", kernel.local_bytes},
-            {"cluster_blocks", kernel.cluster_blocks},
-            {"theoretical_occupancy_pct", json_of(kernel.theoretical_occupancy_pct)},
-            {"waves", json_of(kernel.waves)},
-            {"lost_in_last_wave_pct", json_of(kernel.lost_in_last_wave_pct)},
-            {"blocks_per_sm", kernel.blocks_per_sm},
-            {"limiters", kernel.limiters},
-            {"occupancy_hint", kernel.occupancy_hint}};
+    Json args{{"name", kernel.name}};
+    // A program has no provider, and its kernel is what implements the step.
+    if (!step.provider.empty()) args.update({{"provider", step.provider}, {"implementation", step.implementation}});
+    args.update(Json{{"grid", kernel.grid},
+                     {"block", kernel.block},
+                     {"registers", kernel.registers},
+                     {"static_shared_bytes", kernel.static_shared_bytes},
+                     {"dynamic_shared_bytes", kernel.dynamic_shared_bytes},
+                     {"local_bytes", kernel.local_bytes},
+                     {"cluster_blocks", kernel.cluster_blocks},
+                     {"theoretical_occupancy_pct", json_of(kernel.theoretical_occupancy_pct)},
+                     {"waves", json_of(kernel.waves)},
+                     {"lost_in_last_wave_pct", json_of(kernel.lost_in_last_wave_pct)},
+                     {"blocks_per_sm", kernel.blocks_per_sm},
+                     {"limiters", kernel.limiters},
+                     {"occupancy_hint", kernel.occupancy_hint}});
+    return args;
 }
 
 Json kernel_args(const KernelInterval& placed, const StepResult& step, Repeats& repeats) {
     Json args = {{"gap_us", brief(placed.kernel->gap_us)}};
+    if (placed.kernel->host_wait_us) args["host_wait_us"] = brief(*placed.kernel->host_wait_us);
+    if (placed.kernel->moved_bytes) {
+        args["name"] = placed.kernel->name;
+        args["bytes"] = *placed.kernel->moved_bytes;
+        return args;
+    }
     if (placed.overlap > 0)
         args["overlap"] =
             fmt::format("began {} ns before the kernel ahead of it ended; drawn after it", placed.overlap);
@@ -83,9 +94,25 @@ Json work_args(const StepResult& step, const Verdict* verdict) {
                  {"flops", brief(step.cost.flops)},
                  {"padding_flops", brief(step.padding_flops)},
                  {"bytes", brief(step.cost.bytes())}};
+    if (step.provider.empty()) {  // a program's
+        for (const char* unknown : {"provider", "padding_flops"}) args.erase(unknown);
+        if (step.cost.flops <= 0 && step.cost.bytes() <= 0)
+            for (const char* unknown : {"flops", "bytes"}) args.erase(unknown);
+    }
     if (verdict != nullptr)
         args["verdict"] = verdict->level.empty() ? std::string(name(verdict->bound))
                                                  : fmt::format("{} ({})", name(verdict->bound), verdict->level);
+    return args;
+}
+
+/// What a program's framework says of a call.
+Json call_args(const FrameworkCall& call, const std::string& layer) {
+    Json args = {{"layer", layer}, {"module", call.module}};
+    if (!call.sub.empty()) args["sub"] = call.sub;
+    if (!call.parameters.empty()) args["parameters"] = call.parameters;
+    if (!call.line.empty()) args["line"] = call.line;
+    if (call.sequence) args["sequence"] = *call.sequence;
+    if (call.forward_sequence) args["forward_sequence"] = *call.forward_sequence;
     return args;
 }
 
@@ -93,10 +120,13 @@ Json step_args(const StepInterval& placed, bool recorded, const Verdict* verdict
     const StepResult& step = *placed.step;
     Json args = repeats.once(fmt::format("step {}", step.index), work_args(step, verdict));
     if (step.forward) args["forward"] = *step.forward;
+    if (step.call) args["call"] = call_args(*step.call, step.layer);
     if (recorded && step.kernels.empty()) args["time"] = "launched no kernel";
     if (args.contains("like") && !is_alone) return args;
-    args["tflop_per_s"] = brief(step.tflop_per_s());
-    args["gb_per_s"] = brief(step.gb_per_s());
+    if (step.cost.flops > 0 || step.cost.bytes() > 0 || !step.provider.empty()) {
+        args["tflop_per_s"] = brief(step.tflop_per_s());
+        args["gb_per_s"] = brief(step.gb_per_s());
+    }
     for (const auto& [name, value] : step.counters)
         if (const std::optional<double> shown = counter_named(step, name)) args["counters"][name] = brief(*shown);
     if (const std::string why = elapsed_withheld(step); !why.empty()) args["counters_withheld"] = why;
@@ -147,6 +177,23 @@ Json add_counters(TraceEvents& events, int process, std::string_view name, const
     return {{"unavailable", std::move(missing)}, {"notes", std::move(notes)}};
 }
 
+/// The kernels, copies and fills of a program, a track a stream. Where the GPU waits for the host, a slice says so.
+void add_streams(TraceEvents& events, int process, const Timeline& timeline, Repeats& repeats) {
+    std::map<int, int> tracks;
+    for (const StepInterval& step : timeline.steps)
+        for (const KernelInterval& kernel : step.kernels) tracks[kernel.kernel->stream] = 0;
+    for (auto& [stream, track] : tracks) track = events.track(process, fmt::format("kernel, stream {}", stream));
+    const int wait_track = events.track(process, "host wait");
+    for (const StepInterval& step : timeline.steps)
+        for (const KernelInterval& kernel : step.kernels) {
+            if (kernel.host_wait)
+                events.slice(process, wait_track, "GPU waits for the host", kernel.host_wait->start,
+                             kernel.host_wait->end, {{"launch", kernel.kernel->short_name}});
+            events.slice(process, tracks[kernel.kernel->stream], kernel.kernel->short_name, kernel.start, kernel.end,
+                         kernel_args(kernel, *step.step, repeats));
+        }
+}
+
 void add_slices(TraceEvents& events, int process, const Point& point, const Timeline& timeline,
                 const Verdicts& verdicts, bool is_alone) {
     const auto verdict_of = [&](const StepResult& step) {
@@ -162,6 +209,10 @@ void add_slices(TraceEvents& events, int process, const Point& point, const Time
         events.slice(process, step_track, step_name(*step.step), step.start, step.end,
                      step_args(step, timeline.recorded, verdict_of(*step.step), is_alone, steps));
     if (!timeline.recorded) return;
+    if (point.program) {
+        add_streams(events, process, timeline, kernels);
+        return;
+    }
     const int kernel_track = events.track(process, "kernel");
     for (const StepInterval& step : timeline.steps)
         for (const KernelInterval& kernel : step.kernels)

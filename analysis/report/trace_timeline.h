@@ -17,8 +17,10 @@ struct TimeSpan {
 
 struct KernelInterval : TimeSpan {
     const KernelResult* kernel = nullptr;
-    /// By how much it began before the kernel ahead of it ended; it is drawn that much later, so that none overlap.
+    /// By how much it began before the kernel ahead of it ended; it is drawn that much later, so that none overlap. Of
+    /// a program the one ahead on its own stream.
     Nanoseconds overlap = 0;
+    std::optional<TimeSpan> host_wait = std::nullopt;  ///< before it, while the GPU was idle and it was not launched
 };
 
 /// From the start of the step's first kernel to the end of its last; without records its median.
@@ -42,7 +44,8 @@ struct Timeline {
     std::size_t untimed_steps = 0;      ///< not among the steps
 };
 
-/// Starts at 0 with the first copy. `point` must outlive it.
+/// Starts at 0 with the first copy. Of a program a kernel on another stream than the one ahead of it stands where it
+/// began. `point` must outlive it.
 Timeline make_timeline(const Point& point);
 
 /// "h.0" of "h.0.attn": up to the first number; empty where nothing follows a number.
