@@ -37,7 +37,7 @@ struct Explanation {
     Attribution attribution;
     Verdicts verdicts;
     Suspects suspects;
-    ProgramFindings program;  ///< of a program; nothing for kbench's own models
+    ProgramFindings program;  ///< found in a program; nothing for kbench's own models
     std::vector<SerialChain> time_steps;
     std::vector<std::string> impossible;      ///< figures that cannot be; where there are any, no verdict says anything
     std::vector<std::string> missing;         ///< missing_ground(): where there is any, no verdict says anything either

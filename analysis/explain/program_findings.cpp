@@ -212,7 +212,7 @@ ProgramFindings program_findings(const PointFacts& facts, const TimeBreakdown& b
                                       host_wait_text(facts), quicker_launches(*facts.point->program));
     else if (waits.high >= host_wait_share * whole_us)
         found.host_wait = fmt::format(
-            "Whether it is launch-bound cannot be told: the GPU waits for the host for between {} and {} of the time, "
+            "Whether it is launch-bound is unknown: the GPU waits for the host for between {} and {} of the time, "
             "as records add up to {} to that.",
             percent(waits.low / whole_us), percent(std::min(1.0, waits.high / whole_us)),
             format_ms(facts.records_us * 1e-3));

@@ -28,7 +28,7 @@ struct ProgramFindings {
     /// Whether its GPU waits for the host; empty where it does so for less than host_wait_share for certain.
     std::string host_wait;
     bool is_launch_bound = false;        ///< it does for certain
-    std::vector<std::string> sentences;  ///< of copies, precisions and records, each where there is something to say
+    std::vector<std::string> sentences;  ///< about copies, precisions and records, each where there is something to say
 };
 
 /// `breakdown` is of the same facts. Nothing for kbench's own models, and where the point was not timed.

@@ -112,7 +112,7 @@ struct PointFacts {
     double end_to_end_us = 0;  ///< headline median, without a profiler
     double drift_us = 0;       ///< by how much that is longer than the runs between those with records
     double records_us = 0;  ///< by how much records lengthened a program's iteration; its kernels have no calibration
-    double unknown_work_us = 0;  ///< of a program's kernels in steps that has_unknown_work()
+    double unknown_work_us = 0;  ///< the kernels' time of a program's steps with unknown work
     Interval clock_mhz;          ///< the SMs' during the run: its mean, the lowest and the highest of its blocks
     Origin dram_origin =
         Origin::measured;  ///< counted bytes are measured or estimated; measured where nothing was counted

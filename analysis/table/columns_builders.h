@@ -76,7 +76,7 @@ auto ratio(Of of, Over over, double scale = 1) {
 inline std::optional<double> device_us(Step step) { return step.device_us(); }
 /// Nothing for a program's op whose work is not known.
 std::optional<double> flops_of(Row row, Step step);
-/// Of a copy or a fill what it moves.
+/// A copy or a fill has what it moves.
 std::optional<double> bytes_of(Row row, Step step);
 
 /// Whether the kernels of all steps are known; a recorded step may have none.

@@ -600,6 +600,10 @@ TEST(VerdictRules, EveryLineDecidesSomewhere) {
     decided.insert(judged(fixed).steps[0].rule);
     thirds.points[0].size_scaling = {known::make_sizes({0, 1}, 5, 95), known::make_sizes({2}, 130, 20)};
     decided.insert(judged(thirds).model.rule);
+    Result waits = known::result_of({copy, {.us = 50, .gap_us = 50}});
+    waits.points[0].program.emplace();
+    waits.points[0].steps[1].kernels[0].host_wait_us = 50;
+    decided.insert(judged(waits).model.rule);
     for (const VerdictRule& rule : verdict_rules()) EXPECT_TRUE(decided.contains(std::string(rule.id))) << rule.id;
     EXPECT_GE(step_cases().size(), 30);
 }

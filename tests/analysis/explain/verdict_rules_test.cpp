@@ -340,7 +340,7 @@ TEST(VerdictRules, EveryLineSaysItsThreshold) {
         if (rule.threshold == 1) continue;
         EXPECT_THAT(rule.text(), HasSubstr(fmt::format("{:.0f} % or more", rule.threshold * 100)));
     }
-    EXPECT_EQ(ids.size(), 22);
+    EXPECT_EQ(ids.size(), 23);
 }
 
 // Hypotheses.
