@@ -64,7 +64,7 @@ std::string copies_sentence(const PointFacts& facts, const TimeBreakdown& breakd
             if (has(kernel.name, "pageable")) pageable_us += kernel.time_us;
         }
     const std::string which = longest_text(copies, [](const NamedTime& copy) {
-        return fmt::format("{} of {} in {}", copy.name, format_bytes(copy.bytes), format_ms(copy.us * 1e-3));
+        return fmt::format("{} in {} ({})", format_bytes(copy.bytes), format_ms(copy.us * 1e-3), copy.name);
     });
     return fmt::format(
         "{} take {}: {}{}.", with_host_us > 0.5 * us ? "Copies between host and device" : "Copies and fills of memory",
@@ -82,7 +82,7 @@ std::string parent_of(const std::string& layer) {
     return dot == std::string::npos ? "" : layer.substr(0, dot);
 }
 
-/// Work in one precision by layer: "h.3.mlp" where all of that module's has it, and "h.*.mlp" where more such modules
+/// Work in one precision by layer: "h.3.attn" where all of that module's has it, and "h.*.attn" where more such modules
 /// are alike than are named.
 class PrecisionPlaces {
   public:
@@ -122,7 +122,7 @@ class PrecisionPlaces {
     bool has_it(const StepFacts& step) const { return name(step.step->precision) == precision_; }
 
     std::string place_of(const StepResult& step) const {
-        if (step.layer.empty()) return step.op;
+        if (step.layer.empty() || step.layer == step.implementation) return step.implementation;  // no module is known
         const std::string parent = parent_of(step.layer);
         const bool is_whole = !parent.empty() && std::ranges::all_of(steps_, [&](const StepFacts* other) {
             return !other->step->layer.starts_with(parent + ".") || has_it(*other);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "models/base/lists.h"
@@ -111,14 +112,17 @@ std::vector<MarginalCheck> check_marginal(const PointFacts& facts, std::span<con
     return checks;
 }
 
-/// What a program's streams did at the same time: by the union of its work, where that was recorded.
+/// What a program's kernels did at the same time: their times less the union of them. On a single stream a small
+/// difference is one of medians.
 double overlap_us(const PointFacts& facts, const Lines& total) {
-    std::vector<int> streams;
+    std::vector<std::pair<int, int>> streams;
     for (const StepFacts& step : facts.steps)
-        for (const KernelResult& kernel : step.step->kernels) add_once(streams, kernel.stream);
+        for (const KernelResult& kernel : step.step->kernels)
+            add_once(streams, std::pair(kernel.device, kernel.stream));
+    const double work_us = total[Line::kernels] + total[Line::copies];
     const double busy_us = facts.point->program->busy_ms * 1e3;
-    if (busy_us <= 0 || streams.size() < 2) return -total[Line::overlap];
-    return std::max(0.0, total[Line::kernels] + total[Line::copies] - busy_us);
+    if (busy_us <= 0 || busy_us >= work_us) return 0;
+    return streams.size() > 1 || work_us - busy_us > closing_tolerance * work_us ? work_us - busy_us : 0;
 }
 
 }  // namespace
@@ -136,7 +140,6 @@ Lines lines_of(const StepFacts& step) {
     if (step.time_us <= 0) return lines;
     lines[Line::kernels] = step.kernels_us - step.copies_us;
     lines[Line::copies] = step.copies_us;
-    lines[Line::overlap] = -step.overlap_us;
     lines[Line::launch] = step.launch_us;
     lines[Line::dependency] = step.dependency_us;
     lines[Line::host_wait] = step.host_wait_us;

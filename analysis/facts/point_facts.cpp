@@ -71,10 +71,9 @@ void add_gaps(StepFacts& facts, const std::optional<double>& empty_kernel_us) {
     for (const KernelResult& kernel : facts.step->kernels) {
         if (kernel.moved_bytes) facts.copies_us += kernel.time_us;
         if (kernel.host_wait_us) {
-            const double idle = std::max(0.0, kernel.gap_us), waits = std::min(*kernel.host_wait_us, idle);
+            const double waits = std::min(*kernel.host_wait_us, kernel.gap_us);
             facts.host_wait_us += waits;
-            facts.queued_us += idle - waits;
-            facts.overlap_us += idle - kernel.gap_us;
+            facts.queued_us += kernel.gap_us - waits;
             continue;
         }
         const double launch = std::min(kernel.gap_us, empty_kernel_us.value_or(kernel.gap_us));

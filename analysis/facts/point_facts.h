@@ -65,7 +65,7 @@ struct StepFacts {
     std::optional<double> active_pct() const;
     /// What a step executes of its kind of FLOPs for each useful one: padding and what a mask hides take time, too.
     double executed_over_useful() const;
-    double gaps_us() const { return launch_us + dependency_us + host_wait_us + queued_us - overlap_us; }
+    double gaps_us() const { return launch_us + dependency_us + host_wait_us + queued_us; }
     /// Whether neither the cost model nor counters know its FLOPs and bytes, as of a program's op of unknown shape.
     bool has_unknown_work() const;
     /// How many time steps wait for each other, one after another. A weight gradient's do not: its product sums over

@@ -45,23 +45,22 @@ class Repeats {
 };
 
 Json launch_args(const KernelResult& kernel, const StepResult& step) {
-    Json args{{"name", kernel.name}};
-    // A program has no provider, and its kernel is what implements the step.
-    if (!step.provider.empty()) args.update({{"provider", step.provider}, {"implementation", step.implementation}});
-    args.update(Json{{"grid", kernel.grid},
-                     {"block", kernel.block},
-                     {"registers", kernel.registers},
-                     {"static_shared_bytes", kernel.static_shared_bytes},
-                     {"dynamic_shared_bytes", kernel.dynamic_shared_bytes},
-                     {"local_bytes", kernel.local_bytes},
-                     {"cluster_blocks", kernel.cluster_blocks},
-                     {"theoretical_occupancy_pct", json_of(kernel.theoretical_occupancy_pct)},
-                     {"waves", json_of(kernel.waves)},
-                     {"lost_in_last_wave_pct", json_of(kernel.lost_in_last_wave_pct)},
-                     {"blocks_per_sm", kernel.blocks_per_sm},
-                     {"limiters", kernel.limiters},
-                     {"occupancy_hint", kernel.occupancy_hint}});
-    return args;
+    return {{"name", kernel.name},
+            {"provider", step.provider},
+            {"implementation", step.implementation},
+            {"grid", kernel.grid},
+            {"block", kernel.block},
+            {"registers", kernel.registers},
+            {"static_shared_bytes", kernel.static_shared_bytes},
+            {"dynamic_shared_bytes", kernel.dynamic_shared_bytes},
+            {"local_bytes", kernel.local_bytes},
+            {"cluster_blocks", kernel.cluster_blocks},
+            {"theoretical_occupancy_pct", json_of(kernel.theoretical_occupancy_pct)},
+            {"waves", json_of(kernel.waves)},
+            {"lost_in_last_wave_pct", json_of(kernel.lost_in_last_wave_pct)},
+            {"blocks_per_sm", kernel.blocks_per_sm},
+            {"limiters", kernel.limiters},
+            {"occupancy_hint", kernel.occupancy_hint}};
 }
 
 Json kernel_args(const KernelInterval& placed, const StepResult& step, Repeats& repeats) {
@@ -80,6 +79,9 @@ Json kernel_args(const KernelInterval& placed, const StepResult& step, Repeats& 
     return args;
 }
 
+/// The cost of a program's op of unknown shape is zero.
+bool has_known_cost(const StepResult& step) { return step.cost.flops > 0 || step.cost.bytes() > 0; }
+
 /// What the plan and the verdict say of a step; of what it absorbs the op kinds, as their layers differ from block to
 /// block.
 Json work_args(const StepResult& step, const Verdict* verdict) {
@@ -94,11 +96,8 @@ Json work_args(const StepResult& step, const Verdict* verdict) {
                  {"flops", brief(step.cost.flops)},
                  {"padding_flops", brief(step.padding_flops)},
                  {"bytes", brief(step.cost.bytes())}};
-    if (step.provider.empty()) {  // a program's
-        for (const char* unknown : {"provider", "padding_flops"}) args.erase(unknown);
-        if (step.cost.flops <= 0 && step.cost.bytes() <= 0)
-            for (const char* unknown : {"flops", "bytes"}) args.erase(unknown);
-    }
+    if (!has_known_cost(step))
+        for (const char* unknown : {"flops", "padding_flops", "bytes"}) args.erase(unknown);
     if (verdict != nullptr)
         args["verdict"] = verdict->level.empty() ? std::string(name(verdict->bound))
                                                  : fmt::format("{} ({})", name(verdict->bound), verdict->level);
@@ -123,7 +122,7 @@ Json step_args(const StepInterval& placed, bool recorded, const Verdict* verdict
     if (step.call) args["call"] = call_args(*step.call, step.layer);
     if (recorded && step.kernels.empty()) args["time"] = "launched no kernel";
     if (args.contains("like") && !is_alone) return args;
-    if (step.cost.flops > 0 || step.cost.bytes() > 0 || !step.provider.empty()) {
+    if (has_known_cost(step)) {
         args["tflop_per_s"] = brief(step.tflop_per_s());
         args["gb_per_s"] = brief(step.gb_per_s());
     }
@@ -224,8 +223,9 @@ void add_slices(TraceEvents& events, int process, const Point& point, const Time
 std::string times_of(const Point& point, const Timeline& timeline) {
     if (timeline.recorded)
         return fmt::format(
-            "kernels and the gaps between them: medians of {} recorded {}, which take longer than without records",
-            point.activity.runs, timed_words(point).several);
+            "kernels and the gaps between them: medians of {} recorded {}, which take longer than without records{}",
+            point.activity.runs, timed_words(point).several,
+            point.program ? "; what several streams did at the same time is drawn one after another" : "");
     const std::string& why = point.activity.unavailable;
     return fmt::format("steps: medians of the step run, one after another; no kernel was recorded{}{}",
                        why.empty() ? "" : ": ", why);

@@ -2,7 +2,6 @@
 #include "analysis/report/trace_timeline.h"
 
 #include <algorithm>
-#include <map>
 
 namespace kbench {
 namespace {
@@ -16,33 +15,6 @@ std::optional<TimeSpan> copy_at(Nanoseconds start, const std::optional<Timing>& 
     return TimeSpan{start, start + duration(timing->summary_ms.median * 1e3)};
 }
 
-/// When the last kernel of each stream of a program ended.
-using StreamEnds = std::map<int, Nanoseconds>;
-
-/// A program's kernels: each stands after its gap from the end of all before it, but not before its own stream's.
-StepInterval program_step(const StepResult& step, Nanoseconds& end, StreamEnds& streams) {
-    StepInterval placed;
-    placed.step = &step;
-    placed.start = placed.end = end;
-    for (const KernelResult& kernel : step.kernels) {
-        const Nanoseconds gap = nanoseconds(kernel.gap_us);
-        Nanoseconds& stream_end = streams[kernel.stream];
-        KernelInterval one;
-        one.kernel = &kernel;
-        one.start = std::max({end + gap, stream_end, Nanoseconds{0}});
-        one.end = stream_end = one.start + duration(kernel.time_us);
-        one.overlap = one.start - std::max<Nanoseconds>(0, end + gap);
-        const Nanoseconds waits = std::min(nanoseconds(kernel.host_wait_us.value_or(0)), one.start - end);
-        if (waits > 0) one.host_wait = TimeSpan{end, end + waits};
-        // Slices of one track must not overlap: a step begins where the one ahead of it has ended.
-        if (placed.kernels.empty()) placed.start = std::max(one.start, end);
-        end = std::max(end, one.end);
-        placed.kernels.push_back(one);
-    }
-    placed.end = std::max(placed.start, end);
-    return placed;
-}
-
 /// The step's kernels after `end`, each after its gap.
 StepInterval recorded_step(const StepResult& step, Nanoseconds end) {
     StepInterval placed;
@@ -50,6 +22,8 @@ StepInterval recorded_step(const StepResult& step, Nanoseconds end) {
     for (const KernelResult& kernel : step.kernels) {
         const Nanoseconds gap = nanoseconds(kernel.gap_us);
         KernelInterval one;
+        const Nanoseconds waits = std::min(nanoseconds(kernel.host_wait_us.value_or(0)), gap);
+        if (waits > 0) one.host_wait = TimeSpan{end, end + waits};
         one.start = end + std::max<Nanoseconds>(0, gap);
         one.end = end = one.start + duration(kernel.time_us);
         one.kernel = &kernel;
@@ -100,13 +74,12 @@ Timeline make_timeline(const Point& point) {
     timeline.recorded = point.activity.runs > 0 || std::ranges::any_of(point.steps, has_kernels);
     if (point.end_to_end) timeline.tokens_in = copy_at(0, point.end_to_end->host_to_device);
     Nanoseconds end = timeline.forward.start = timeline.tokens_in ? timeline.tokens_in->end : 0;
-    StreamEnds streams;
     for (const StepResult& step : point.steps) {
         if (!timeline.recorded && !step.time_us) {
             ++timeline.untimed_steps;
             continue;
         }
-        StepInterval placed = point.program ? program_step(step, end, streams) : recorded_step(step, end);
+        StepInterval placed = recorded_step(step, end);
         if (!timeline.recorded) placed.end = end + duration(step.time_us->median);
         end = placed.end;
         timeline.steps.push_back(std::move(placed));

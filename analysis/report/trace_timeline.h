@@ -17,8 +17,7 @@ struct TimeSpan {
 
 struct KernelInterval : TimeSpan {
     const KernelResult* kernel = nullptr;
-    /// By how much it began before the kernel ahead of it ended; it is drawn that much later, so that none overlap. Of
-    /// a program the one ahead on its own stream.
+    /// By how much it began before the kernel ahead of it ended; it is drawn that much later, so that none overlap.
     Nanoseconds overlap = 0;
     std::optional<TimeSpan> host_wait = std::nullopt;  ///< before it, while the GPU was idle and it was not launched
 };
@@ -44,8 +43,7 @@ struct Timeline {
     std::size_t untimed_steps = 0;      ///< not among the steps
 };
 
-/// Starts at 0 with the first copy. Of a program a kernel on another stream than the one ahead of it stands where it
-/// began. `point` must outlive it.
+/// Starts at 0 with the first copy. `point` must outlive it.
 Timeline make_timeline(const Point& point);
 
 /// "h.0" of "h.0.attn": up to the first number; empty where nothing follows a number.

@@ -36,7 +36,7 @@ std::string_view module_of(Step step) { return step.call ? step.call->module : s
 
 std::string params_of(Step step) {
     if (step.call && !step.call->parameters.empty()) return step.call->parameters;
-    if (step.shape.empty() && step.provider.empty()) return "";  // a program's, of unknown shape
+    if (step.shape.empty()) return "";  // a program's op
     return fmt::format("[{}]{}", step.shape, name(step.precision));
 }
 

@@ -38,7 +38,7 @@ KernelResult moved(std::string name, std::string short_name, std::int64_t bytes,
     kernel.time_us = time_us;
     kernel.moved_bytes = bytes;
     kernel.stream = 7;
-    const std::string why = "a copy has no blocks";
+    const std::string why = "it has no blocks";
     kernel.theoretical_occupancy_pct = kernel.waves = kernel.lost_in_last_wave_pct = Quantity::unavailable(why);
     return kernel;
 }
@@ -49,6 +49,7 @@ void add(Point& point, std::string layer, std::string op, Precision precision, K
     step.layer = std::move(layer);
     step.op = std::move(op);
     step.absorbs = {step.layer + ":" + step.op};
+    step.provider = "program";
     step.implementation = kernel.short_name;
     step.precision = precision;
     step.kernels = {std::move(kernel)};
@@ -102,9 +103,9 @@ Result program(const Planted& planted) {
     point.set("repeat", 1);
     point.status = PointStatus::done;
     point.verification.enabled = false;
-    add(point, "", "copy", Precision::fp16,
-        moved("memcpy HtoD, pageable to device", "memcpy HtoD", copied_bytes, planted.copy_us));
-    add(point, "", "fill", Precision::fp16, moved("memset device", "memset", 8192, fill_us));
+    add(point, "copy HtoD", "copy", Precision::fp16,
+        moved("copy HtoD, pageable to device memory", "copy HtoD", copied_bytes, planted.copy_us));
+    add(point, "fill", "fill", Precision::fp16, moved("fill", "fill", 8192, fill_us));
     for (const std::string h : {"h.0", "h.1"}) {
         const bool is_odd = planted.has_fp32_layer && h == "h.1";
         const Precision mlp = is_odd ? Precision::fp32 : Precision::fp16;
@@ -120,20 +121,19 @@ Result program(const Planted& planted) {
         kernel.host_wait_us = planted.host_wait_us / count;
         kernel.gap_us = (planted.host_wait_us + planted.queued_us) / count;
         if (!planted.is_named) {
-            step.layer.clear();
+            step.layer = kernel.short_name;
             step.absorbs.clear();
             step.shape.clear();
             step.call.reset();
             step.cost = {};
             step.matrix_flops = 0;
-            step.op = kernel.short_name;
+            if (!kernel.moved_bytes) step.op = "kernel";
         }
     }
     if (planted.overlap_us > 0) {
         KernelResult& last = point.steps.back().kernels.front();
         last.stream = 8;
-        last.host_wait_us = 0;
-        last.gap_us = -planted.overlap_us;
+        last.host_wait_us = last.gap_us = 0;
     }
     double busy_us = -planted.overlap_us, host_wait_us = 0, gaps_us = 0;
     for (const StepResult& step : point.steps) {
@@ -144,7 +144,7 @@ Result program(const Planted& planted) {
         }
         busy_us += step.kernels.front().time_us;
         host_wait_us += *step.kernels.front().host_wait_us;
-        gaps_us += std::max(0.0, step.kernels.front().gap_us);
+        gaps_us += step.kernels.front().gap_us;
     }
     const double recorded_us = busy_us + gaps_us, bare_us = recorded_us - planted.records_us;
     point.end_to_end.emplace().latency = timing(bare_us * 1e-3, 60);
@@ -183,13 +183,14 @@ Point as_program(Point point, double host_share) {
     run.named = true;
     double busy_us = 0, gaps_us = 0;
     for (StepResult& step : point.steps) {
-        step.provider.clear();
+        step.provider = "program";
         step.time_us.reset();
         step.account.reset();
         for (KernelResult& kernel : step.kernels) {
+            kernel.gap_us = std::max(0.0, kernel.gap_us);
             busy_us += kernel.time_us;
             gaps_us += kernel.gap_us;
-            kernel.host_wait_us = host_share * std::max(0.0, kernel.gap_us);
+            kernel.host_wait_us = host_share * kernel.gap_us;
             ++run.kernels;
         }
     }

@@ -355,18 +355,17 @@ Section layers_of(const SectionContext& context) {
     const Explanation& explanation = context.explanation();
     const Causes& causes = explanation.causes;
     const Point& point = context.point();
-    // A program whose layers are not known has kernels of each name.
-    const bool has_layers =
-        !point.program || std::ranges::any_of(point.steps, [](const StepResult& step) { return !step.layer.empty(); });
-    const std::string level = has_layers ? "layer" : "op";
+    // A step of a program whose layer is not known is called as its kernel is.
+    const bool has_layers = !point.program || std::ranges::any_of(point.steps, [](const StepResult& step) {
+        return step.layer != step.implementation;
+    });
     TableQuery query;
-    query.level = &find_level(level);
-    query.fold = has_layers;
+    query.level = &find_level("layer");
+    query.fold = true;
     query.sort = SortBy{"time_us", true};
-    for (const std::string& column : {level, std::string("occ_theory"), std::string("occ_achieved")})
-        query.columns.push_back(column);
+    for (const char* column : {"layer", "occ_theory", "occ_achieved"}) query.columns.emplace_back(column);
     const QueriedTable found = query_point(context.result(), context.index, query);
-    const StepSums sums = has_layers ? by_layer(point) : by_op_kind(point);
+    const StepSums sums = by_layer(point);
     const double all_us = causes.has_fits && causes.whole.time_us > 0 ? causes.whole.time_us
                           : point.program                             ? median_us(point)
                                                                       : sums.time_us;
@@ -389,17 +388,20 @@ Section layers_of(const SectionContext& context) {
         const double gain_us = has_gain ? recoverable_us(*cause) : -1;
         layers.push_back({gain_us,
                           sum->time_us,
-                          {cells[0].empty() ? "none" : cells[0], shown_time(sum->time_us * 1e-3),
-                           fixed(100 * sum->time_us / all_us, 1), has_gain ? shown_time(gain_us * 1e-3) : "",
-                           short_bound(explanation, cells[0]), occupancy_text(cells[2], cells[1]), limiter_text(row)}});
+                          {cells[0], shown_time(sum->time_us * 1e-3), fixed(100 * sum->time_us / all_us, 1),
+                           has_gain ? shown_time(gain_us * 1e-3) : "", short_bound(explanation, cells[0]),
+                           occupancy_text(cells[2], cells[1]), limiter_text(row)}});
     }
     std::ranges::stable_sort(layers, std::greater{}, &Layer::gain_us);
     const std::size_t others = layers.size() - std::min(layers.size(), screen_layers);
     layers.resize(layers.size() - others);
     const bool by_gain = !layers.empty() && layers.front().gain_us >= 0;
-    Rows rows{{names(level + (by_gain ? " by gain" : " by time")), figures(std::string(shown_time.unit())),
-               figures("%"), figures(fmt::format("gain, {}", shown_time.unit())), words("bound"),
-               figures("occ %, of max", 1), words("occ limit, mostly", 2)}};
+    Rows rows{{names(!has_layers ? "kernel by time"
+                     : by_gain   ? "layer by gain"
+                                 : "layer by time"),
+               figures(std::string(shown_time.unit())), figures("%"),
+               figures(fmt::format("gain, {}", shown_time.unit())), words("bound"), figures("occ %, of max", 1),
+               words("occ limit, mostly", 2)}};
     double shown_us = 0;
     for (Layer& layer : layers) {
         shown_us += layer.us;

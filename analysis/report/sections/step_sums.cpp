@@ -74,7 +74,7 @@ Section ops_section(const SectionContext& context) {
                figures("TFLOP/s"), figures("GB/s"), words("fused with", 2), words("implementation", 1, true)}};
     std::size_t steps = 0;
     for (const StepGroup& group : sums.groups) {
-        std::vector<std::string> cells = {group.name, joined(group.providers, " ")};
+        std::vector<std::string> cells = {group.name, point.program ? "" : joined(group.providers, " ")};
         std::ranges::move(group_cells(group, decimals), std::back_inserter(cells));
         cells.push_back(fused_cell(group));
         cells.push_back(implementation_cell(group));
@@ -100,7 +100,7 @@ Section layers_section(const SectionContext& context) {
                figures("GB/s"), words("ops", 1, true)}};
     for (std::size_t i = 0; i < shown; ++i) {
         const StepGroup& group = sums.groups[i];
-        std::vector<std::string> cells = {group.name.empty() ? "none" : group.name};
+        std::vector<std::string> cells = {group.name};
         std::ranges::move(group_cells(group, decimals), std::back_inserter(cells));
         cells.push_back(joined(group.ops, ", "));
         rows.rows.push_back(std::move(cells));

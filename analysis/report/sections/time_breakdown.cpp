@@ -27,9 +27,8 @@ Rows group_rows(const std::vector<BreakdownGroup>& groups, std::string_view what
                figures("host wait ms")}};
     for (const BreakdownGroup& group : groups) {
         const double wait_us = group.lines[Line::host_wait];
-        rows.rows.push_back({group.name.empty() ? "none" : group.name, std::to_string(group.steps),
-                             fixed(group.time_us * 1e-3, decimals), share_cell(group.time_us, whole_us),
-                             fixed(group.lines.gaps_us() * 1e-3, decimals),
+        rows.rows.push_back({group.name, std::to_string(group.steps), fixed(group.time_us * 1e-3, decimals),
+                             share_cell(group.time_us, whole_us), fixed(group.lines.gaps_us() * 1e-3, decimals),
                              wait_us > 0 ? fixed(wait_us * 1e-3, decimals) : ""});
     }
     return rows;

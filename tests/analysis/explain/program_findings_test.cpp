@@ -171,9 +171,12 @@ TEST(ProgramBreakdown, CountsWorkOnSeveralStreamsOnce) {
     const Explained overlap{example::Planted{.overlap_us = 60}};
     EXPECT_NEAR(overlap.explanation.breakdown.total[Line::overlap], -60, 1e-6);
     EXPECT_TRUE(overlap.explanation.breakdown.closes());
-    Result clamped = example::program({.overlap_us = 60});
-    clamped.points.front().steps.back().kernels.front().gap_us = 0;
-    EXPECT_NEAR(Explained(std::move(clamped)).explanation.breakdown.total[Line::overlap], -60, 1e-6);
+    Result one_stream = example::program({.overlap_us = 60});
+    for (StepResult& step : one_stream.points.front().steps) step.kernels.front().stream = 7;
+    EXPECT_NEAR(Explained(std::move(one_stream)).explanation.breakdown.total[Line::overlap], -60, 1e-6);
+    Result medians = example::program({});
+    medians.points.front().program->busy_ms *= 0.99;
+    EXPECT_EQ(Explained(std::move(medians)).explanation.breakdown.total[Line::overlap], 0);
 }
 
 TEST(ProgramBreakdown, IsThatOfOtherPointsWhereLaunchCallsAreNotKnown) {

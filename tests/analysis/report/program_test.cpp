@@ -57,7 +57,7 @@ TEST(ProgramReport, SaysHowItRan) {
 
 TEST(ProgramReport, ShowsKernelsByNameWhereNoLayerIsKnown) {
     const std::string text = write_screen(example::program({.is_named = false}), 100);
-    EXPECT_THAT(text, AllOf(HasSubstr("op by time"), HasSubstr("vectorized_layer_norm_kernel<Half>"),
+    EXPECT_THAT(text, AllOf(HasSubstr("kernel by time"), HasSubstr("vectorized_layer_norm_kernel<Half>"),
                             Not(HasSubstr("layer by time"))));
 }
 
@@ -107,10 +107,9 @@ TEST(ProgramTable, HasAllColumnsOfPyProf) {
 
 TEST(ProgramTable, HasARowForACopyWithoutBlocks) {
     const Result result = example::program({});
-    EXPECT_EQ(cell_of(result, "kernel", "kernel", 0), "memcpy HtoD, 4.20 MB, pageable");
-    EXPECT_EQ(cell_of(result, "kernel", "kernel", 1), "memset, 8.19 kB");
-    for (const char* column :
-         {"grid", "block", "regs", "smem_static", "cluster", "occ_theory", "waves", "params", "mod"})
+    EXPECT_EQ(cell_of(result, "kernel", "kernel", 0), "copy HtoD, 4.20 MB, pageable");
+    EXPECT_EQ(cell_of(result, "kernel", "kernel", 1), "fill, 8.19 kB");
+    for (const char* column : {"grid", "block", "regs", "smem_static", "cluster", "occ_theory", "waves", "params"})
         EXPECT_EQ(cell_of(result, "kernel", column, 0), "na") << column;
     EXPECT_EQ(cell_of(result, "kernel", "bytes", 0), "4200000");
     EXPECT_EQ(cell_of(result, "kernel", "moved_bytes", 0), "4200000");
@@ -167,16 +166,9 @@ TEST(ProgramTrace, NamesTheGapsInWhichTheGpuWaits) {
 
 TEST(ProgramTrace, HasATrackForEachStream) {
     const nlohmann::json trace = nlohmann::json::parse(write_trace(example::program({.overlap_us = 60})));
-    const auto ahead = slices_of(trace, "kernel, stream 7"), beside = slices_of(trace, "kernel, stream 8");
-    ASSERT_EQ(beside.size(), 1u);
-    EXPECT_NEAR(ahead.back()["ts"].get<double>() + ahead.back()["dur"].get<double>() - beside[0]["ts"].get<double>(),
-                60, 1e-2);
-    // Slices of one track follow one another, or a viewer drops them.
-    double end = 0;
-    for (const nlohmann::json& step : slices_of(trace, "step")) {
-        EXPECT_GE(step["ts"].get<double>(), end - 1e-3);
-        end = step["ts"].get<double>() + step["dur"].get<double>();
-    }
+    EXPECT_EQ(slices_of(trace, "kernel, stream 7").size(), 9u);
+    EXPECT_EQ(slices_of(trace, "kernel, stream 8").size(), 1u);
+    EXPECT_THAT(trace["otherData"]["points"][0]["times"].get<std::string>(), HasSubstr("drawn one after another"));
 }
 
 TEST(ProgramJson, IsReadAsItWasWritten) {
