@@ -49,7 +49,7 @@ struct House {
 };
 
 const std::vector<House> houses{
-    {"analysis", {"result", "machine", "facts", "explain", "compare", "study", "table", "report"}},
+    {"analysis", {"result", "machine", "program", "facts", "explain", "compare", "study", "table", "report"}},
     {"bench", {"device", "profile", "plan", "measure", "micro", "command"}, {"main.cpp", "cuda_on_demand.cpp"}},
     {"bench/measure", {"machine", "point", "store", "sweep", "study", "training"}},
 };
@@ -311,7 +311,8 @@ TEST(LayeringScanner, ReportsARoomThatLooksToItsRight) {
         {"bench/measure/study/x.h", "bench/measure/training/train.h"},
         {"bench/micro/x.cpp", "bench/command/command.h"},
         {"analysis/result/x.h", "analysis/machine/machine.h"},
-        {"analysis/machine/x.h", "analysis/facts/counters.h"},
+        {"analysis/machine/x.h", "analysis/program/program_file.h"},
+        {"analysis/program/x.h", "analysis/facts/counters.h"},
         {"analysis/facts/x.h", "analysis/explain/time_breakdown.h"},
         {"analysis/explain/x.h", "analysis/compare/compare.h"},
         {"analysis/compare/x.h", "analysis/table/table.h"},
