@@ -1,0 +1,28 @@
+// How the time of a process's GPU divides: work, waits for the host, and waits of work that was queued.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analysis/program/program_file.h"
+
+namespace kbench {
+
+/// Parts of the timeline that belong to one activity, in ns: the idle time before it, and the part of its own time in
+/// which no earlier activity ran. All activities of a file together divide its timeline from the first start to the
+/// last end. Work on several streams or devices counts once.
+struct OwnTime {
+    std::int64_t gap = 0, busy = 0;
+    /// Part of the gap before the call that launched it began: the GPU waited for the host. Of a copy or fill whose
+    /// call is unknown, the part before the end of the launch call before it, which is the least. Nothing where the
+    /// file has no launch calls.
+    std::optional<std::int64_t> host_wait;
+
+    std::int64_t total() const { return gap + busy; }
+};
+
+/// For each activity of the file, in its order.
+std::vector<OwnTime> own_times(const ProgramFile& file);
+
+}  // namespace kbench
