@@ -1,10 +1,12 @@
 // The readers of files.
 #include <cstdlib>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "analysis/explain/explain.h"
 #include "analysis/machine/machine.h"
+#include "analysis/program/program_point.h"
 #include "analysis/report/writers.h"
 #include "analysis/result/result_json.h"
 #include "bench/micro/cases.h"
@@ -58,6 +60,22 @@ void config(std::string_view input) {
 
 void machine(std::string_view input) {
     refusable([&] { parse_machine(std::string(input), "machine.json"); });
+}
+
+/// What is read becomes a point, with the same file as run without records, with names and with counters.
+void program(std::string_view input) {
+    refusable([&] {
+        std::istringstream lines{std::string(input)};
+        const ProgramFile file = read_program_file(lines, "records.1.jsonl");
+        const ProgramRuns runs{{file}, {file}, {file}, {file}};
+        GpuInfo gpu;
+        gpu.compute_capability_major = 9;
+        gpu.multiprocessors = 132;
+        Result result;
+        result.points.push_back(program_point(runs, {}, gpu));
+        const std::string text = to_text(result);
+        if (to_text(parse_result(text, "again")) != text) std::abort();
+    });
 }
 
 /// Into a model of one weight, which is transposed where the file has it as nn.Linear does.

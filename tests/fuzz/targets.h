@@ -21,6 +21,7 @@ std::filesystem::path as_file(std::string_view content);
 void result(std::string_view input);
 void config(std::string_view input);
 void machine(std::string_view input);
+void program(std::string_view input);
 void safetensors(std::string_view input);
 void index(std::string_view input);
 void npy(std::string_view input);
