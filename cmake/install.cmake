@@ -34,6 +34,10 @@ list(FILTER op_headers EXCLUDE REGEX "/(list|table)\\.h$")
 install(DIRECTORY include/kbench DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES ${op_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kbench/ops)
 
+# `kbench attach` puts this folder into PYTHONPATH.
+install(DIRECTORY profile/python/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kbench/python FILES_MATCHING PATTERN "*.py"
+    PATTERN __pycache__ EXCLUDE)
+
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/kbench)
 set(private_folder ${CMAKE_INSTALL_LIBDIR}/kbench)
 set(licence_folder ${CMAKE_INSTALL_DOCDIR}/licences)
