@@ -1,7 +1,7 @@
 """Names of layers, as named_modules() of the outermost module that was called has them, and the texts of their ranges."""
 
-import json
 import weakref
+from json.encoder import encode_basestring_ascii as quoted
 
 
 def _children(module):
@@ -61,8 +61,10 @@ class Layer:
         if text is None:
             if len(self._texts) > 64:  # a program that generates its code
                 self._texts.clear()
-            fields = {"layer": self.path, "class": self.class_name, "dtype": dtype, "line": line}
-            text = self._texts[dtype, line] = "kbench:" + json.dumps(fields, separators=(",", ":"))  # ASCII
+            # By hand, since json.dumps is Python: torch.compile would look at its frames.
+            fields = (("layer", self.path), ("class", self.class_name), ("dtype", dtype), ("line", line))
+            text = "kbench:{" + ",".join([f'"{name}":{quoted(value)}' for name, value in fields]) + "}"
+            self._texts[dtype, line] = text
         return text
 
 
@@ -76,10 +78,12 @@ class Layers:
         layer = self._layers.get(id(module))
         return layer if layer is not None and layer.module() is module else None
 
-    def name_below(self, root, path):
-        """Names `root` `path` and what is below it accordingly, also what had a name from a smaller root."""
+    def name_below(self, root, path, rename):
+        """Names `root` `path` and what is below it accordingly. `rename`: also what has a name from a smaller root."""
         for module, name in below(root, path):
-            self._add(module, name)
+            known = self.find(module)
+            if known is None or rename and known.path != name:
+                self._add(module, name)
 
     def _add(self, module, path):
         key = id(module)
@@ -89,6 +93,4 @@ class Layers:
             if layer is not None and layer.module is reference:
                 del self._layers[key]
 
-        known = self.find(module)
-        if known is None or known.path != path:
-            self._layers[key] = Layer(module, path, forget)
+        self._layers[key] = Layer(module, path, forget)

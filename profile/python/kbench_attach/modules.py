@@ -75,6 +75,8 @@ class _Ranges:
             # A user's torch function mode or tensor subclass must not see what is read here.
             with self._plain():
                 layer = self._layer(module)
+                if layer is None:
+                    return
                 text = layer.text(self._dtype(layer, args), line)
             self._push(text)
             _thread.lines.append(line)
@@ -99,10 +101,13 @@ class _Ranges:
             # A module that came below the root after the root had its names. Looked for once in each call of the root:
             # some programs make modules as they go and keep them nowhere.
             _thread.searched = True
-            self._layers.name_below(_thread.root, self._layers.find(_thread.root).path)
+            self._layers.name_below(_thread.root, self._layers.find(_thread.root).path, rename=True)
             layer = self._layers.find(module)
+        if layer is None and _thread.lines and type(module).__module__.startswith(("torch.fx.", "torch._dynamo.")):
+            return None  # what torch.compile made of the module that encloses it
         if layer is None:
-            self._layers.name_below(module, type(module).__name__ if _thread.lines else "")
+            outermost = not _thread.lines
+            self._layers.name_below(module, "" if outermost else type(module).__name__, rename=outermost)
             layer = self._layers.find(module)
             self._tell_of_several_gpus(module)
         return layer

@@ -25,15 +25,16 @@ class _State:
 
     def __init__(self, autograd):
         self._autograd = autograd
-        self._on = False
+        self.on = False
+        self.made_way = False
 
     def turn_on(self, enable, config):
         enable(config, set())
-        self._on = True
+        self.on = True
 
     def turn_off(self):
         """Whether it was on."""
-        was_on, self._on = self._on, False
+        was_on, self.on = self.on, False
         if not was_on or not self._autograd._profiler_enabled():
             return False
         self._autograd._disable_profiler()
@@ -58,20 +59,24 @@ class OpRanges:
 
     def begin(self):
         """On this thread, unless a profiler is on, or the thread runs a backward, for which it has borrowed its state."""
-        if self._off or self._autograd._profiler_enabled() or self._backward() != -1:
+        if self._off:
             return
         try:
-            profiler = self._profiler
-            no = (False, False, False, False)  # memory, stacks, FLOPs, modules
-            state, more = profiler.ProfilerState.NVTX, profiler._ExperimentalConfig()
-            self._switch.state.turn_on(self._enable, profiler.ProfilerConfig(state, self._shapes, *no, more))
-            profiler._run_on_profiler_start()  # compiled code asks for it before it names its kernels
+            here, profiler = self._switch.state, self._profiler
+            if not self._autograd._profiler_enabled():
+                if self._backward() != -1:
+                    return
+                no = (False, False, False, False)  # memory, stacks, FLOPs, modules
+                state, more = profiler.ProfilerState.NVTX, profiler._ExperimentalConfig()
+                here.turn_on(self._enable, profiler.ProfilerConfig(state, self._shapes, *no, more))
+            if here.on and not profiler._is_profiler_enabled:
+                profiler._run_on_profiler_start()  # compiled code looks at this before it names its kernels
         except Exception as error:
             self._off = True
             note_failure("ops have no names", error)
 
     def end(self):
-        """On this thread."""
+        """On this thread. Whether they had begun."""
         return self._switch.state.turn_off()
 
     def leave_out_shapes(self):
@@ -86,32 +91,53 @@ class OpRanges:
     def make_way(self):
         """For a profiler of the program's that begins on this thread."""
         if self.end():
+            self._switch.state.made_way = True
             note("while the program's own profiler is on, its ops have no names here")
 
+    def come_back(self):
+        """At once: PyTorch complains when a range ends that began before the other profiler."""
+        here = self._switch.state
+        if here.made_way:
+            here.made_way = False
+            self.begin()
 
-def _making_way(begin_profiler, ranges):
-    @functools.wraps(begin_profiler)
-    def begin(*arguments, **more):
+
+def _watched(function, before, after):
+    def told(action):
         try:
-            ranges.make_way()
+            action()
         except Exception as error:
             note_failure("the program's own profiler may fail", error)
-        return begin_profiler(*arguments, **more)
 
-    return begin
+    @functools.wraps(function)
+    def call(*arguments, **more):
+        told(before)
+        result = function(*arguments, **more)
+        told(after)
+        return result
+
+    return call
+
+
+def _watch(torch, ranges):
+    """A second profiler on a thread is an error. Every one of PyTorch's begins and ends with these functions."""
+
+    def nothing():
+        pass
+
+    watched = {"_enable_profiler": (ranges.make_way, nothing), "_disable_profiler": (nothing, ranges.come_back)}
+    for module in (torch.autograd.profiler, sys.modules.get("torch.autograd.profiler_legacy")):
+        for name, (before, after) in watched.items():
+            for spelling in (name, f"{name}_legacy"):
+                if hasattr(module, spelling):
+                    setattr(module, spelling, _watched(getattr(module, spelling), before, after))
 
 
 def install(torch):
     """Ranges begin when CUDA does, on the thread that starts it, and with the first module that another thread calls."""
     ranges = OpRanges(torch)
-    if torch.version.cuda is None:
-        return ranges
-    # Every profiler of PyTorch's begins with one of these. A second one on a thread would be an error.
-    for module in (torch.autograd.profiler, sys.modules.get("torch.autograd.profiler_legacy")):
-        for name in ("_prepare_profiler", "_enable_profiler", "_enable_profiler_legacy"):
-            function = getattr(module, name, None)
-            if function is not None:
-                setattr(module, name, _making_way(function, ranges))
-    torch.cuda._lazy_call(ranges.begin)
-    atexit.register(ranges.end)
+    if torch.version.cuda is not None:
+        _watch(torch, ranges)
+        torch.cuda._lazy_call(ranges.begin)
+        atexit.register(ranges.end)
     return ranges
