@@ -13,7 +13,8 @@ foreach(library IN LISTS libraries)
 endforeach()
 install(TARGETS kbench)
 if(KBENCH_HAVE_CUDA)  # what `kbench attach` puts into a program
-    install(TARGETS kbench_profile_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(TARGETS kbench_attach LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(DIRECTORY profile/python DESTINATION ${CMAKE_INSTALL_DATADIR}/kbench FILES_MATCHING PATTERN "*.py")
 endif()
 # The program writes its completion and man page itself, from the tables of options.
 install(CODE "

@@ -239,7 +239,10 @@ class Reader {
         fill.bytes = line.count("bytes");
         file_.activities.push_back(std::move(fill));
     }
-    void mark(const Line& line) { file_.marks.push_back({line.launch("launches"), line.count("at_ns")}); }
+    void mark(const Line& line) {
+        ProgramMark& mark = file_.marks.emplace_back(ProgramMark{line.launch("launches"), line.count("at_ns")});
+        if (const Json* gpu_ms = line.find("gpu_ms")) mark.gpu_ms = line.number(*gpu_ms, "gpu_ms");
+    }
     void counters(const Line& line) {
         CountedIteration& counted = file_.counted.emplace_back();
         counted.counters = line.texts("counters");

@@ -64,9 +64,10 @@ struct ProgramActivity {
     std::array<std::string, 2> memory = {};  ///< kinds of memory that a copy reads and writes, such as "pageable"
 };
 
-/// When the launch call with that index began.
+/// When the launch call with that index began: on the host, and where it was marked there, when the GPU came to it.
 struct ProgramMark {
     std::int64_t launch = 0, at_ns = 0;
+    std::optional<double> gpu_ms = {};  ///< since the process's first such mark
 };
 
 /// Hardware counters of an iteration whose first launch is `first_launch`, counted in that many passes.

@@ -150,7 +150,12 @@ LaunchCalls launch_calls(const ProgramFile& file, const UsedIterations& used) {
     return calls;
 }
 
-/// Times of whole iterations in ms, by marks of the host: between the launches of the used iterations where two marks
+/// On the GPU where both marks are known there: the host may be far ahead of it, with graphs above all.
+double ms_between(const ProgramMark& a, const ProgramMark& b) {
+    return a.gpu_ms && b.gpu_ms ? *b.gpu_ms - *a.gpu_ms : static_cast<double>(b.at_ns - a.at_ns) / 1e6;
+}
+
+/// Times of whole iterations in ms, by marks: between the launches of the used iterations where two marks
 /// or more are there, else between all.
 std::vector<double> bare_times(const std::vector<ProgramMark>& marks, const LaunchCalls& calls, std::size_t used) {
     if (calls.count == 0) return {};
@@ -161,8 +166,7 @@ std::vector<double> bare_times(const std::vector<ProgramMark>& marks, const Laun
             if (mark.launch < first || mark.launch > last) continue;
             const std::int64_t launches = before ? mark.launch - before->launch : 0;
             if (launches > 0 && launches % calls.count == 0)
-                ms.push_back(static_cast<double>(mark.at_ns - before->at_ns) / 1e6 /
-                             static_cast<double>(launches / calls.count));
+                ms.push_back(ms_between(*before, mark) / static_cast<double>(launches / calls.count));
             before = &mark;
         }
         return ms;
@@ -317,17 +321,36 @@ std::string program_name(const std::vector<std::string>& arguments) {
     return binary;
 }
 
-ProgramLaunches program_launches(const std::vector<ProgramFile>& records, const ProgramOptions& options) {
-    const ProgramFile& file = recorded_process(records);
-    UsedIterations used{.found = join_names(file, nullptr, options.from).found};
+ProgramLaunches program_launches(const ProgramRuns& runs, const ProgramOptions& options) {
+    const ProgramFile& file = recorded_process(runs.records);
+    UsedIterations used{.found = join_names(file, chosen(runs.names, file.process.rank), options.from).found};
     std::tie(used.first, used.last) = used_iterations(used.found, options.iterations);
     const LaunchCalls calls = launch_calls(file, used);
-    return {.pid = file.process.pid,
-            .rank = file.process.rank,
-            .first = calls.first.value_or(0),
-            .count = calls.count,
-            .iterations = static_cast<std::int64_t>(used.count()),
-            .unavailable = used.found.unavailable};
+    ProgramLaunches found{.pid = file.process.pid,
+                          .rank = file.process.rank,
+                          .first = calls.first.value_or(0),
+                          .count = calls.count,
+                          .iterations = static_cast<std::int64_t>(used.count()),
+                          .unavailable = used.found.unavailable};
+    for (std::size_t a = 0; a < used.found.period; ++a) {
+        const ProgramActivity& activity = file.activities[used.at(used.first, a)];
+        if (activity.kind == ActivityKind::kernel && activity.graph_node == 0) ++found.kernels;
+        found.kernels_ms += ms_of(activity.end_ns - activity.start_ns);
+    }
+    std::map<std::string, std::pair<std::int64_t, std::int64_t>> by_name;  // before the iteration, and in it
+    for (const ProgramLaunch& launch : file.launches) {
+        const std::int64_t place = launch.index - found.first;
+        if (place >= found.count) break;
+        auto& [before, within] = by_name[launch.call];
+        ++(place < 0 ? before : within);
+        if (place >= 0 && launch.call.find("GraphLaunch") != std::string::npos) ++found.graphs;
+    }
+    for (const auto& [name, counts] : by_name)
+        if (counts.second > 0 && (found.rarest.empty() || counts.second < found.rarest_count)) {
+            found.rarest = name;
+            std::tie(found.rarest_first, found.rarest_count) = counts;
+        }
+    return found;
 }
 
 Point program_point(const ProgramRuns& runs, const ProgramOptions& options, const GpuInfo& gpu) {

@@ -37,14 +37,20 @@ struct ProgramOptions {
 struct ProgramLaunches {
     std::int64_t pid = 0;  ///< the process that program_point() takes
     std::optional<std::int64_t> rank;
-    std::int64_t first = 0;       ///< index in the process of the first used iteration's first launch call
-    std::int64_t count = 0;       ///< launch calls of an iteration
-    std::int64_t iterations = 0;  ///< used iterations, one after another
-    std::string unavailable;      ///< why the whole run is one iteration; empty where iterations were found
+    std::int64_t first = 0;                ///< index in the process of the first used iteration's first launch call
+    std::int64_t count = 0;                ///< launch calls of an iteration
+    std::int64_t iterations = 0;           ///< used iterations, one after another
+    std::string unavailable;               ///< why the whole run is one iteration; empty where iterations were found
+    std::int64_t kernels = 0, graphs = 0;  ///< of an iteration: kernels without those of graphs; launches of graphs
+    double kernels_ms = 0;                 ///< sum over the first used iteration's kernels, copies and fills
+    /// The launch call of which an iteration makes the fewest, the number of the first iteration's first of them among
+    /// all of the process, and how many an iteration makes.
+    std::string rarest;
+    std::int64_t rarest_first = 0, rarest_count = 0;
 };
 
-/// What the records alone tell of the iterations. Throws as program_point().
-ProgramLaunches program_launches(const std::vector<ProgramFile>& records, const ProgramOptions& options);
+/// What records and names tell of the iterations; the other runs are not needed. Throws as program_point().
+ProgramLaunches program_launches(const ProgramRuns& runs, const ProgramOptions& options);
 
 /// The point of the process of rank 0, or of the one that launched most where there are no ranks. Times of kernels, of
 /// gaps and of waits are medians over the used iterations; `program`'s are those of the iteration of median length, so

@@ -40,6 +40,7 @@ void list_machines(const std::vector<std::string>& options);
 void list_providers(const std::vector<std::string>& options);
 int table_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int compare_command(const std::vector<std::string>& arguments, const std::string& command_line);
+int attach_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int ab_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int claim_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int merge_command(const std::vector<std::string>& arguments, const std::string& command_line);

@@ -1,4 +1,5 @@
 // The table of commands: what main runs, help lists and shells complete.
+#include "bench/command/attach/attach_options.h"
 #include "bench/command/ceilings_options.h"
 #include "bench/command/claim_options.h"
 #include "bench/command/command.h"
@@ -25,6 +26,8 @@ std::span<const Command> commands() {
          [] { return help_rows(study_options()); }},
         {"train", "train a model: forward, loss, backward and AdamW, step after step", train_command,
          [] { return help_rows(train_options()); }},
+        {"attach", "any program, unchanged: what its time on the GPU is made of, by layer and kernel", attach_command,
+         [] { return help_rows(attach_options()); }},
         {"table", "rows and columns of a result, to choose, group, sort and export; measures nothing", table_command,
          [] { return help_rows(table_options()); }},
         {"compare", "results side by side: ratios, is it bandwidth, cost, regressions; measures nothing",

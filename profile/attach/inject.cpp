@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -64,6 +65,17 @@ struct Nested {
 };
 thread_local Nested nested;
 
+/// The first launch of the iteration that is told from the one before by the call heard as number `index`; nothing at
+/// other calls.
+std::optional<std::uint64_t> iteration_at(std::uint64_t index) {
+    const Settings& asked = *settings();
+    const bool hears_one = asked.purpose == Purpose::bare && !asked.call.empty();
+    const std::uint64_t first = hears_one ? asked.call_first : asked.first_launch;
+    const std::uint64_t period = hears_one ? asked.call_period : asked.period;
+    if (period == 0 || index < first || (index - first) % period != 0) return std::nullopt;
+    return asked.first_launch + (index - first) / period * asked.period;
+}
+
 void begin_call(Call call, const CUpti_CallbackData& data) {
     const Settings& asked = *settings();
     if (call == Call::copy) return;
@@ -71,12 +83,11 @@ void begin_call(Call call, const CUpti_CallbackData& data) {
     switch (asked.purpose) {
         case Purpose::bare:
         case Purpose::counters:
-            if (asked.period > 0 && nested.index >= asked.first_launch &&
-                (nested.index - asked.first_launch) % asked.period == 0) {
+            if (const std::optional<std::uint64_t> launch = iteration_at(nested.index)) {
                 bool is_known = false;
                 const CUstream stream = launch_stream(data, is_known);
                 const bool with_event = is_known && asked.purpose == Purpose::bare;
-                mark_iteration(nested.index, now_ns(), with_event ? std::optional(stream) : std::nullopt);
+                mark_iteration(*launch, now_ns(), with_event ? std::optional(stream) : std::nullopt);
             }
             if (asked.purpose == Purpose::counters) count_before(nested.index, call == Call::graph);
             break;
@@ -157,9 +168,8 @@ void at_exit() {
     if (settings()->purpose == Purpose::records || settings()->purpose == Purpose::names) flush_records();
     write_kept_launches();
     write_marks();
-    write("{{\"kind\":\"end\",\"launches\":{},\"dropped\":{},\"end_ns\":{}}}", launches.load(), dropped_records(),
-          now_ns());
-    flush_lines();
+    write_last_line(fmt::format("{{\"kind\":\"end\",\"launches\":{},\"dropped\":{},\"end_ns\":{}}}", launches.load(),
+                                dropped_records(), now_ns()));
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct File {
     std::mutex mutex;
     std::FILE* stream = nullptr;
     pid_t of_process = 0;
+    bool ended = false;
     std::string pending;
 };
 
@@ -62,6 +63,7 @@ void put(File& out) {
 
 void open(File& out) {
     out.of_process = getpid();
+    out.ended = false;
     out.pending.clear();
     const Settings& asked = *settings();
     const std::string_view purpose = purpose_names[static_cast<std::size_t>(asked.purpose)];
@@ -71,6 +73,13 @@ void open(File& out) {
     out.pending = fmt::format(
         "{{\"kind\":\"process\",\"format\":\"kbench.program/1\",\"purpose\":\"{}\",\"pid\":{}{},\"arguments\":[{}],\"start_ns\":{}}}\n",
         purpose, getpid(), rank(), arguments(), now);
+}
+
+void add(File& out, std::string_view line) {
+    if (out.of_process != getpid()) open(out);
+    if (out.ended) return;
+    out.pending += line;
+    out.pending += '\n';
 }
 
 /// The length of the UTF-8 sequence that `text` begins with; 0 where it is none.
@@ -110,10 +119,16 @@ std::string quoted(std::string_view text) {
 void write_line(std::string_view line) {
     File& out = file();
     const std::lock_guard lock(out.mutex);
-    if (out.of_process != getpid()) open(out);
-    out.pending += line;
-    out.pending += '\n';
+    add(out, line);
     if (out.pending.size() > most_pending) put(out);
+}
+
+void write_last_line(std::string_view line) {
+    File& out = file();
+    const std::lock_guard lock(out.mutex);
+    add(out, line);
+    put(out);
+    out.ended = true;
 }
 
 std::uint32_t text_number(std::string_view text) {

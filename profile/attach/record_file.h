@@ -28,6 +28,9 @@ std::uint32_t text_number(std::string_view text);
 /// Something that the user should know.
 void note(std::string_view text);
 
+/// Writes the last line; what comes later, as records that CUPTI still had, is dropped.
+void write_last_line(std::string_view line);
+
 /// Gives what was written to the system: a process may end without a word.
 void flush_lines();
 

@@ -41,6 +41,8 @@ std::optional<Settings> read() {
         found.purpose = static_cast<Purpose>(i);
         found.directory = directory;
         found.call = variable("KBENCH_ATTACH_CALL");
+        found.call_first = number("KBENCH_ATTACH_CALL_FIRST");
+        found.call_period = number("KBENCH_ATTACH_CALL_PERIOD");
         found.first_launch = number("KBENCH_ATTACH_FIRST");
         found.period = number("KBENCH_ATTACH_PERIOD");
         found.counters = list(variable("KBENCH_ATTACH_COUNTERS"));

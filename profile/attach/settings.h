@@ -20,9 +20,10 @@ enum class Purpose {
 struct Settings {
     Purpose purpose = Purpose::records;
     std::string directory;  ///< where the process's file goes
-    /// The only launch call that is heard in a bare run, by its name; empty: all. An iteration then has `period` of
-    /// these, as whoever hears less disturbs less.
+    /// The only launch call that is heard in a bare run, by its name; empty: all. Who hears less disturbs less. The
+    /// `call_first`-th of them, from 0, is in the first iteration, and each iteration has `call_period`.
     std::string call;
+    std::uint64_t call_first = 0, call_period = 0;
     std::uint64_t first_launch = 0;     ///< index of the launch call with which the first iteration begins
     std::uint64_t period = 0;           ///< launch calls of an iteration; 0: not known
     std::vector<std::string> counters;  ///< as CUPTI spells them
@@ -31,8 +32,8 @@ struct Settings {
     std::uint64_t most_records = 0;     ///< records end after so many; 0: never
 };
 
-/// Read from KBENCH_ATTACH_PURPOSE, _DIR, _CALL, _FIRST, _PERIOD, _COUNTERS, _RANGES, _GRAPHS and _MOST. Nothing where
-/// this process is not attached to, or where they are malformed.
+/// Read from KBENCH_ATTACH_PURPOSE, _DIR, _CALL, _CALL_FIRST, _CALL_PERIOD, _FIRST, _PERIOD, _COUNTERS, _RANGES,
+/// _GRAPHS and _MOST. Nothing where this process is not attached to, or where they are malformed.
 const std::optional<Settings>& settings();
 
 }  // namespace kbench::attach

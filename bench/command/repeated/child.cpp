@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -114,15 +115,21 @@ class PipeToFile {
     std::jthread copies_;
 };
 
-/// This process's environment without what kbench put there for itself.
-std::vector<char*> environment() {
+/// This process's environment without what kbench put there for itself, and with `own`, which must outlive it.
+std::vector<char*> environment(std::vector<std::string>& own) {
+    const auto is_replaced = [&own](std::string_view name) {
+        return std::ranges::any_of(own, [&](const std::string& variable) {
+            return variable.starts_with(name) && variable.substr(name.size()).starts_with("=");
+        });
+    };
     const bool core_is_ours = std::getenv(cpu::blas_core_is_ours) != nullptr;
     std::vector<char*> variables;
     for (char** variable = environ; *variable != nullptr; ++variable) {
         const std::string_view text(*variable), name = text.substr(0, text.find('='));
         if (core_is_ours && (name == cpu::blas_core_variable || name == cpu::blas_core_is_ours)) continue;
-        variables.push_back(*variable);
+        if (!is_replaced(name)) variables.push_back(*variable);
     }
+    for (std::string& variable : own) variables.push_back(variable.data());
     variables.push_back(nullptr);
     return variables;
 }
@@ -195,7 +202,7 @@ void keep_result_alone(const std::filesystem::path& directory) {
 }  // namespace
 
 Finished run_child(const std::string& program, const std::vector<std::string>& arguments,
-                   const std::filesystem::path& log, Logged logged) {
+                   const std::filesystem::path& log, Logged logged, const std::vector<std::string>& variables) {
     std::vector<std::string> words{program};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> pointers;
@@ -213,13 +220,14 @@ Finished run_child(const std::string& program, const std::vector<std::string>& a
             posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
         posix_spawn_file_actions_adddup2(actions.get(), pipe.descriptor(), STDERR_FILENO);
         const Attributes attributes;
-        const std::vector<char*> variables = environment();
+        std::vector<std::string> own = variables;
+        const std::vector<char*> all_variables = environment(own);
         prctl(PR_SET_CHILD_SUBREAPER, 1);
         StopSignals::hold();
         const auto start = Clock::now();
         pid_t child = 0;
-        const int error =
-            posix_spawnp(&child, program.c_str(), actions.get(), attributes.get(), pointers.data(), variables.data());
+        const int error = posix_spawnp(&child, program.c_str(), actions.get(), attributes.get(), pointers.data(),
+                                       all_variables.data());
         StopSignals::end_too(error == 0 ? child : 0);
         if (error != 0) {
             std::filesystem::remove(log);

@@ -18,12 +18,14 @@ struct Finished {
 /// Which of what a program writes goes to its log.
 enum class Logged { errors, all };
 
-/// Runs `program`, searched for in $PATH, with what it writes going to `log`, a new file. It is a session of its own
+/// Runs `program`, searched for in $PATH, with what it writes going to `log`, a new file. Its environment is this
+/// process's with `variables`, each "NAME=value", in place of those of these names. It is a session of its own
 /// and cannot ask on the terminal. A stop that this process is asked for (StopSignals) is passed on to its process
 /// group. What it leaves behind in that group has a second to end. Throws UsageError when it cannot be started, and
 /// `log` is not there then.
 Finished run_child(const std::string& program, const std::vector<std::string>& arguments,
-                   const std::filesystem::path& log, Logged logged = Logged::errors);
+                   const std::filesystem::path& log, Logged logged = Logged::errors,
+                   const std::vector<std::string>& variables = {});
 
 /// Throws MeasurementError where a stop was asked for.
 void throw_if_stopped();

@@ -424,14 +424,14 @@ TEST(ProgramPoint, IsThatOfRankZeroOrOfTheBusiestProcess) {
 
 TEST(ProgramLaunches, AreThoseThatLaterRunsMarkAndCount) {
     const ProgramFile file = training("records", 6, false).read();
-    const ProgramLaunches launches = program_launches({file}, {});
+    const ProgramLaunches launches = program_launches({.records = {file}}, {});
     EXPECT_EQ(launches.pid, 1);
     EXPECT_EQ(launches.first, 9) << "after three of the set up and a first iteration of six";
     EXPECT_EQ(launches.count, 6);
     EXPECT_EQ(launches.iterations, 5);
     EXPECT_EQ(launches.unavailable, "");
-    EXPECT_EQ(program_launches({file}, {.iterations = "3:4"}).first, 15);
-    EXPECT_THROW(program_launches({}, {}), UsageError);
+    EXPECT_EQ(program_launches({.records = {file}}, {.iterations = "3:4"}).first, 15);
+    EXPECT_THROW(program_launches(ProgramRuns{}, {}), UsageError);
 }
 
 TEST(ProgramPoint, PassesNotesOn) {
