@@ -27,13 +27,13 @@ struct Folder {
 };
 
 const std::vector<Folder> folders{
-    {"kbench", {"kbench"}, false},  // include/kbench, which is all that an installed kbench has
+    {"kbench", {"kbench"}, false},             // include/kbench, which is all that an installed kbench has
+    {"profile", {"kbench", "profile"}, true},  // what a user's program loads
     {"models", {"kbench", "models"}, false},
     {"analysis", {"kbench", "models", "analysis"}, false},
-    {"profile", {"kbench", "profile"}, true},
     {"kernels", {"kbench", "models", "analysis", "kernels"}, true},
     {"cpu", {"kbench", "models", "analysis", "cpu"}, true},
-    {"bench", {"kbench", "models", "analysis", "profile", "kernels", "cpu", "bench"}, true},
+    {"bench", {"kbench", "profile", "models", "analysis", "kernels", "cpu", "bench"}, true},
 };
 
 /// Where a folder stands, and a header that is included by its name in it, from the root.
@@ -265,6 +265,8 @@ TEST(LayeringScanner, ReportsEachStepToTheRightWithItsLine) {
     EXPECT_EQ(in("kbench", "#include \"models/ops/gemm.h\"\n#include \"analysis/result/result.h\"").size(), 2u);
     EXPECT_EQ(in("cpu", "#include \"bench/plan/plan.h\"").size(), 1u);
     EXPECT_EQ(in("kernels", "#include \"bench/plan/plan.h\"").size(), 1u);
+    EXPECT_EQ(in("profile", "#include \"models/base/write_file.h\"\n#include \"profile/schedule.h\"").size(), 1u);
+    EXPECT_EQ(in("analysis", "#include \"profile/schedule.h\"").size(), 1u);
 }
 
 TEST(LayeringScanner, ReportsKernelsAndCpuIncludingEachOther) {

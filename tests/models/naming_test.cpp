@@ -43,7 +43,7 @@ std::vector<std::string> lines_that_name_a_model(const std::string& path, const 
 TEST(Naming, NoCodeNamesAModelButItsOwn) {
     const fs::path root = KBENCH_SOURCE_DIR;
     int files = 0;
-    for (const char* folder : {"models", "analysis", "kernels", "cpu", "bench", "include"})
+    for (const char* folder : {"models", "analysis", "kernels", "cpu", "profile", "bench", "include"})
         for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
             const std::string extension = entry.path().extension().string();
             if (extension != ".h" && extension != ".cpp" && extension != ".cu" && extension != ".cuh" &&

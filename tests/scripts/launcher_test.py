@@ -47,7 +47,7 @@ class Launcher(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kbench_launcher_"))
         self.addCleanup(shutil.rmtree, self.folder)
         self.root = self.folder / "checkout"
-        for name in ("cmake", "include", "models", "analysis", "kernels", "cpu", "bench", "machines", "scripts"):
+        for name in ("cmake", "include", "models", "analysis", "profile", "kernels", "cpu", "bench", "machines", "scripts"):
             (self.root / name).mkdir(parents=True)
         for name in ("kbench", "scripts/common.sh"):
             shutil.copy(ROOT / name, self.root / name)
