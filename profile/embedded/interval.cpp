@@ -21,7 +21,10 @@ double student_975(double degrees) {
 Mean mean_of(std::span<const double> samples) {
     Mean mean;
     mean.n = samples.size();
-    for (const double sample : samples) mean.value += sample / static_cast<double>(samples.size());
+    if (samples.empty()) return mean;
+    const auto n = static_cast<double>(samples.size());
+    for (const double sample : samples) mean.value += sample;
+    mean.value /= n;
     if (samples.size() < 2) return mean;
     double squares = 0, products = 0;
     for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -30,7 +33,6 @@ Mean mean_of(std::span<const double> samples) {
     }
     constexpr double most = 0.99;  // a drift looks like that, and has no interval of any width
     const double correlation = squares > 0 ? std::clamp(products / squares, 0.0, most) : 0;
-    const auto n = static_cast<double>(samples.size());
     const double of_mean = std::sqrt(squares / (n - 1) / n);
     mean.half_width = student_975(n - 1) * of_mean * std::sqrt((1 + correlation) / (1 - correlation));
     return mean;
