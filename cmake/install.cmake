@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(libraries kbench_options kbench_models kbench_machine kbench_analysis kbench_cpu kbench_profile kbench_bench kbench_main)
+set(libraries kbench_options kbench_models kbench_machine kbench_analysis kbench_cpu kbench_profile kbench_schedule kbench_bench kbench_main)
 if(KBENCH_HAVE_CUDA)
     list(APPEND libraries kbench_kernels kbench_cupti)
 endif()
@@ -11,6 +11,7 @@ foreach(library IN LISTS libraries)
     string(REPLACE "kbench_" "" name ${library})
     set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
 endforeach()
+set_target_properties(kbench_profile PROPERTIES EXPORT_NAME devices)  # kbench::profile is what other programs embed
 install(TARGETS kbench)
 if(KBENCH_HAVE_CUDA)  # what `kbench attach` puts into a program
     install(TARGETS kbench_attach LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -29,6 +30,12 @@ install(CODE "
         file(INSTALL \"${CMAKE_BINARY_DIR}/completion/\${name}\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/\${folder}\")
     endforeach()")
 install(TARGETS ${libraries} EXPORT kbench-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# What other programs embed needs none of the rest, so it has targets of its own.
+if(TARGET kbench_profile_library)
+    set_target_properties(kbench_profile_library PROPERTIES EXPORT_NAME profile)
+    install(TARGETS kbench_profile_library EXPORT kbench-profile-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    install(EXPORT kbench-profile-targets NAMESPACE kbench:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kbench)
+endif()
 # A user's program may include these headers and no others: include/kbench, and the op kinds.
 file(GLOB op_headers CONFIGURE_DEPENDS models/ops/*.h)
 list(FILTER op_headers EXCLUDE REGEX "/(list|table)\\.h$")
@@ -69,7 +76,7 @@ set_target_properties(kbench PROPERTIES INSTALL_RPATH "${rpath}" BUILD_WITH_INST
 
 install(EXPORT kbench-targets NAMESPACE kbench:: DESTINATION ${package_folder})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/kbench-config.cmake.in ${CMAKE_BINARY_DIR}/package/kbench-config.cmake
-    INSTALL_DESTINATION ${package_folder} NO_SET_AND_CHECK_MACRO)
+    INSTALL_DESTINATION ${package_folder} PATH_VARS CMAKE_INSTALL_INCLUDEDIR NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/kbench-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/package/kbench-config.cmake ${CMAKE_BINARY_DIR}/package/kbench-config-version.cmake
     ${CMAKE_CURRENT_LIST_DIR}/toolkit_workarounds.cmake DESTINATION ${package_folder})

@@ -45,6 +45,7 @@ int ab_command(const std::vector<std::string>& arguments, const std::string& com
 int claim_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int merge_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int report_command(const std::vector<std::string>& arguments, const std::string& command_line);
+int profile_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int micro_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int study_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int train_command(const std::vector<std::string>& arguments, const std::string& command_line);

@@ -7,6 +7,7 @@
 #include "bench/command/merge_options.h"
 #include "bench/command/micro_options.h"
 #include "bench/command/options.h"
+#include "bench/command/profile_options.h"
 #include "bench/command/repeated/ab_options.h"
 #include "bench/command/report_options.h"
 #include "bench/command/study/study_options.h"
@@ -40,6 +41,8 @@ std::span<const Command> commands() {
          [] { return help_rows(merge_options()); }},
         {"report", "report.html and other reports of a result, drawn again; measures nothing", report_command,
          [] { return help_rows(report_options()); }},
+        {"profile", "programs that measure themselves: which of their scopes, and what they measured", profile_command,
+         profile_rows, profile_words},
         {"ceilings", "the roofs of this machine: bandwidths and FLOP/s, remembered or measured now", ceilings_command,
          [] { return help_rows(ceilings_options()); }},
         {"list", "what there is to choose from: models, ops, providers, options, columns, metrics, ceilings",
