@@ -213,14 +213,14 @@ void DeviceProfiler::read_graphs(const Event& start, const Event& end) {
     driver_.check(driver_.event_synchronize(end.get()), "cuEventSynchronize");
     for (Scope& scope : scopes_) {
         if (!scope.graph_end || is_done(scope) || scope.start > iteration_) continue;
-        float offset = 0, measured = 0;
-        // Those of a graph that was never launched have no time, and earlier ones are of an earlier iteration.
-        if (driver_.event_synchronize(scope.graph_end.get()) != CUDA_SUCCESS) continue;
-        if (driver_.event_elapsed(&offset, start.get(), scope.graph_begin.get()) != CUDA_SUCCESS || offset < 0)
+        float offset = 0, until = 0;
+        // Those of a graph that was never launched have no time, and earlier ones ended before this iteration.
+        if (driver_.event_synchronize(scope.graph_end.get()) != CUDA_SUCCESS ||
+            driver_.event_elapsed(&until, start.get(), scope.graph_end.get()) != CUDA_SUCCESS || until <= 0 ||
+            driver_.event_elapsed(&offset, start.get(), scope.graph_begin.get()) != CUDA_SUCCESS)
             continue;
-        if (driver_.event_elapsed(&measured, scope.graph_begin.get(), scope.graph_end.get()) != CUDA_SUCCESS) continue;
         ++scope.taken;
-        add_sample(scope, offset, measured);
+        add_sample(scope, offset, elapsed(scope.graph_begin, scope.graph_end));
     }
     settles_ = true;
 }

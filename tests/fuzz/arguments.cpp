@@ -10,6 +10,7 @@
 #include "bench/command/merge_options.h"
 #include "bench/command/micro_options.h"
 #include "bench/command/options.h"
+#include "bench/command/profile_options.h"
 #include "bench/command/repeated/ab_options.h"
 #include "bench/command/report_options.h"
 #include "bench/command/study/study_options.h"
@@ -38,6 +39,8 @@ constexpr void (*commands[])(const Arguments&) = {
     [](const Arguments& a) { parse_merge(a); },
     [](const Arguments& a) { parse_ab(a); },
     [](const Arguments& a) { parse_ceilings_command(a); },
+    [](const Arguments& a) { parse_schedule_options(a); },
+    [](const Arguments& a) { parse_scope_report(a); },
 };
 
 constexpr const char* values[] = {"",
@@ -97,6 +100,7 @@ const std::vector<std::string>& options() {
         add(compare_options());
         add(report_options());
         add(train_options());
+        add(schedule_options());
         return all;
     }();
     return names;

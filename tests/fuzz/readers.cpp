@@ -7,8 +7,11 @@
 #include "analysis/explain/explain.h"
 #include "analysis/machine/machine.h"
 #include "analysis/program/program_point.h"
+#include "analysis/report/render/render.h"
+#include "analysis/report/scopes.h"
 #include "analysis/report/writers.h"
 #include "analysis/result/result_json.h"
+#include "analysis/result/scopes.h"
 #include "bench/micro/cases.h"
 #include "bench/plan/data/array_shape.h"
 #include "bench/plan/data/checkpoint.h"
@@ -19,6 +22,7 @@
 #include "kbench/error.h"
 #include "models/ops/list.h"
 #include "models/registry.h"
+#include "profile/schedule.h"
 #include "tests/fuzz/targets.h"
 
 namespace kbench::fuzz {
@@ -110,6 +114,28 @@ void tokens(std::string_view input) {
     refusable([&] { read_numbers_of_rows(as_file(input), 2, 1000, "length"); });
     refusable([&] { read_token_stream(as_file(input), 1, 1000); });
     refusable([&] { read_integers(as_file(input).string() + ":uint16", "token"); });
+}
+
+/// What is read is written, too, and what is written can be read; labels have globs of their own.
+void schedule(std::string_view input) {
+    refusable([&] {
+        const embedded::Schedule read = embedded::parse_schedule(input, "prof.schedule");
+        const std::string text = embedded::schedule_text(read);
+        if (embedded::schedule_text(embedded::parse_schedule(text, "again")) != text) std::abort();
+    });
+    const std::string_view label = input.substr(0, 200);
+    if (!embedded::matches(embedded::glob_of(label), label)) std::abort();
+}
+
+void scopes(std::string_view input) {
+    refusable([&] {
+        const ScopeProfile read = parse_scope_profile(std::string(input), "prof.json");
+        const std::vector<ScopeRun> runs{{"a", {read}}, {"b", {read, read}}};
+        render_terminal(scopes_document(runs), 80);
+        render_markdown(scopes_document(runs));
+        render_html(scopes_document(runs));
+        scopes_json(runs);
+    });
 }
 
 void shapes(std::string_view input) {

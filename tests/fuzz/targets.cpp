@@ -11,9 +11,10 @@ namespace kbench::fuzz {
 
 std::span<const Target> targets() {
     static constexpr Target table[] = {
-        {"arguments", arguments},     {"config", config}, {"index", index},     {"machine", machine},
-        {"metrics", metrics},         {"npy", npy},       {"program", program}, {"result", result},
-        {"safetensors", safetensors}, {"shapes", shapes}, {"tokens", tokens},
+        {"arguments", arguments},     {"config", config},     {"index", index},     {"machine", machine},
+        {"metrics", metrics},         {"npy", npy},           {"program", program}, {"result", result},
+        {"safetensors", safetensors}, {"schedule", schedule}, {"scopes", scopes},   {"shapes", shapes},
+        {"tokens", tokens},
     };
     return table;
 }

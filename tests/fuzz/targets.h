@@ -23,6 +23,8 @@ void config(std::string_view input);
 void machine(std::string_view input);
 void program(std::string_view input);
 void safetensors(std::string_view input);
+void schedule(std::string_view input);
+void scopes(std::string_view input);
 void index(std::string_view input);
 void npy(std::string_view input);
 void tokens(std::string_view input);

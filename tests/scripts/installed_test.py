@@ -39,9 +39,9 @@ def must(*command: str | pathlib.Path) -> str:
     return done.stdout
 
 
-def configure_example(folder: pathlib.Path, prefix: pathlib.Path, *options: str) -> subprocess.CompletedProcess:
+def configure_example(folder: pathlib.Path, prefix: pathlib.Path, *options: str, example: str = "my_kernel") -> subprocess.CompletedProcess:
     if not (folder / "source").exists():
-        shutil.copytree(ROOT / "examples/my_kernel", folder / "source")
+        shutil.copytree(ROOT / "examples" / example, folder / "source")
     # PTX alone is compiled once and runs on every GPU.
     return run("cmake", "-S", folder / "source", "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
                "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_CUDA_ARCHITECTURES=80-virtual", *options)
@@ -246,6 +246,23 @@ class Installed(unittest.TestCase):
         done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, cwd=entry["directory"])
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_a_program_measures_itself_with_the_profiler_alone_or_is_compiled_without(self) -> None:
+        if not self.has_cuda():
+            self.skipTest("built without CUDA")
+        # What the rest of kbench needs is not even looked for.
+        without = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("fmt", "CLI11", "dnnl", "OpenMP", "PkgConfig")]
+        for profiling in ("ON", "OFF"):
+            folder = self.folder / f"training_loop_{profiling}"
+            done = configure_example(folder, self.prefix, f"-DKBENCH_PROFILING={profiling}", *without, example="training_loop")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            must("cmake", "--build", folder / "build")
+            program = folder / "build/training_loop"
+            self.assertEqual("libkbench_profile.so" in needed(program), profiling == "ON")
+            self.assertEqual("kbench" in must("nm", "--demangle", program), profiling == "ON")
+            done = run(program, "--steps", "100", cwd=folder, env={**os.environ, "KBENCH_PROFILE_SCHEDULE": str(folder / "prof.schedule")})
+            if done.returncode == 3:
+                self.assertIn("GPUs are asked for", done.stderr)
+
     def test_what_is_missing_is_said_in_one_line(self) -> None:
         done = self.configure("lacking", "-DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_benchmark=ON")
         self.assertNotEqual(done.returncode, 0)
@@ -302,7 +319,7 @@ class Released(unittest.TestCase):
 
     def test_licences_of_all_that_is_inside_come_along(self) -> None:
         licences = {path.parent.name for path in self.prefix.glob("share/doc/kbench/licences/*/*") if path.stat().st_size > 0}
-        libraries = {path.name.split(".so")[0] for path in programs(self.prefix)} - {"kbench", "libdnnl"}
+        libraries = {path.name.split(".so")[0] for path in programs(self.prefix)} - {"kbench", "libkbench_profile", "libdnnl"}
         compiled_in = {"kbench", "plotly", "cli11", "nlohmann_json"} | ({"cuda_runtime"} if self.has_cuda() else set())
         self.assertLessEqual(libraries | compiled_in, licences)
         self.assertTrue(licences & {"onednn", "libdnnl"})
