@@ -1,5 +1,7 @@
 // What kbench/profile.h calls. Nothing of it may end or disturb the program that it is in: whatever fails becomes one
 // line on stderr, and profiling is off from then on.
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +29,7 @@ constexpr char variable[] = "KBENCH_PROFILE_SCHEDULE", default_path[] = "prof.sc
 struct State {
     std::mutex mutex;
     std::unique_ptr<Profiler> profiler;
+    pid_t process = 0;  ///< that made it: a fork may use neither its GPU nor its file
 };
 State& state() {
     static State& the_state = *new State;
@@ -63,6 +66,7 @@ std::unique_ptr<Profiler> make_profiler() {
 
 void write_result(Profiler& profiler) {
     switch_off();
+    if (getpid() != state().process) return;
     profiler.finish();
     const std::string path = write_recording(profiler.recording(), profiler.schedule().output);
     say("wrote " + path);
@@ -92,6 +96,7 @@ void with_profiler(const Call& call) noexcept {
         if (!profiler) {
             profiler = make_profiler();
             if (!profiler) return switch_off();
+            state().process = getpid();
             std::atexit(write_at_exit);
         }
         call(*profiler);

@@ -303,6 +303,18 @@ TEST_F(Embedded, FinishWritesBeforeTheScheduleDoes) {
     EXPECT_EQ(scope(file, "loss").at("n"), 4);
 }
 
+TEST_F(Embedded, AForkOfTheProgramWritesNothing) {
+    const Json file = measured("iterations 2:\nscope loss\n", [] {
+        const CUstream stream = fake_stream(fake_context(0));
+        for (int i = 0; i < 8; ++i) step(stream);
+        const pid_t fork_of_it = fork();
+        if (fork_of_it == 0) std::exit(0);
+        waitpid(fork_of_it, nullptr, 0);
+        return std::filesystem::exists("prof.json") ? 1 : 0;
+    });
+    EXPECT_EQ(scope(file, "loss").at("n"), 4);
+}
+
 TEST_F(Embedded, WhatDoesNotFitTogetherIsNoted) {
     const Json file = measured("iterations 0:6\nscope *\n", [] {
         const CUstream stream = fake_stream(fake_context(0));
