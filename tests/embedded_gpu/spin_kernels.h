@@ -10,7 +10,4 @@ namespace kbench::spinning {
 /// One thread waits for `us` microseconds of the GPU's nanosecond timer and adds what it counted to *spun_ns.
 void spin(double us, std::uint64_t* spun_ns, cudaStream_t stream);
 
-/// Steps of the timer, ns: it may tick only once a microsecond.
-std::uint64_t timer_step_ns();
-
 }  // namespace kbench::spinning
