@@ -33,7 +33,7 @@ struct StepFacts {
     Interval device_us;
     double gap_before_us = 0;                 ///< from the end of the kernel before it
     double launch_us = 0, dependency_us = 0;  ///< gaps before its kernels, up to an empty kernel's time and beyond
-    /// Gaps of a program instead: before the host called the launch, and after it.
+    /// Gaps of a program instead: until the host had called the launch, and after it.
     double host_wait_us = 0, queued_us = 0;
     double overlap_us = 0;        ///< in which kernels of a program began before the one ahead of them ended
     double copies_us = 0;         ///< copies and fills, a part of kernels_us

@@ -197,6 +197,7 @@ class Reader {
         launch.index = line.launch("index");
         launch.correlation = line.count("correlation");
         launch.call = line.text("call");
+        if (line.find("inner")) launch.inner = line.text("inner");
         launch.thread = line.count("thread");
         line.read_times(launch.start_ns, launch.end_ns);
         launch.range = used_range(line);

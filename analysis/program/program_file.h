@@ -43,6 +43,7 @@ struct ProgramRange {
 struct ProgramLaunch {
     std::int64_t index = 0, correlation = 0, thread = 0, start_ns = 0, end_ns = 0, range = 0;
     std::string call = {};
+    std::string inner = {};  ///< the launch call that it made in turn, as the runtime makes the driver's
 };
 
 enum class ActivityKind { kernel, copy, fill };

@@ -326,12 +326,13 @@ ProgramLaunches program_launches(const ProgramRuns& runs, const ProgramOptions& 
     UsedIterations used{.found = join_names(file, chosen(runs.names, file.process.rank), options.from).found};
     std::tie(used.first, used.last) = used_iterations(used.found, options.iterations);
     const LaunchCalls calls = launch_calls(file, used);
-    ProgramLaunches found{.pid = file.process.pid,
-                          .rank = file.process.rank,
-                          .first = calls.first.value_or(0),
-                          .count = calls.count,
-                          .iterations = static_cast<std::int64_t>(used.count()),
-                          .unavailable = used.found.unavailable};
+    ProgramLaunches found;
+    found.pid = file.process.pid;
+    found.rank = file.process.rank;
+    found.first = calls.first.value_or(0);
+    found.count = calls.count;
+    found.iterations = static_cast<std::int64_t>(used.count());
+    found.unavailable = used.found.unavailable;
     for (std::size_t a = 0; a < used.found.period; ++a) {
         const ProgramActivity& activity = file.activities[used.at(used.first, a)];
         if (activity.kind == ActivityKind::kernel && activity.graph_node == 0) ++found.kernels;
@@ -341,12 +342,14 @@ ProgramLaunches program_launches(const ProgramRuns& runs, const ProgramOptions& 
     for (const ProgramLaunch& launch : file.launches) {
         const std::int64_t place = launch.index - found.first;
         if (place >= found.count) break;
-        auto& [before, within] = by_name[launch.call];
-        ++(place < 0 ? before : within);
+        for (const std::string& name : {launch.call, launch.inner}) {  // who hears the inner one hears both
+            auto& [before, within] = by_name[name];
+            ++(place < 0 ? before : within);
+        }
         if (place >= 0 && launch.call.find("GraphLaunch") != std::string::npos) ++found.graphs;
     }
     for (const auto& [name, counts] : by_name)
-        if (counts.second > 0 && (found.rarest.empty() || counts.second < found.rarest_count)) {
+        if (!name.empty() && counts.second > 0 && (found.rarest.empty() || counts.second < found.rarest_count)) {
             found.rarest = name;
             std::tie(found.rarest_first, found.rarest_count) = counts;
         }

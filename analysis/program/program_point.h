@@ -41,7 +41,7 @@ struct ProgramLaunches {
     std::int64_t count = 0;                ///< launch calls of an iteration
     std::int64_t iterations = 0;           ///< used iterations, one after another
     std::string unavailable;               ///< why the whole run is one iteration; empty where iterations were found
-    std::int64_t kernels = 0, graphs = 0;  ///< of an iteration: kernels without those of graphs; launches of graphs
+    std::int64_t kernels = 0, graphs = 0;  ///< in an iteration: kernels outside of graphs; launches of graphs
     double kernels_ms = 0;                 ///< sum over the first used iteration's kernels, copies and fills
     /// The launch call of which an iteration makes the fewest, the number of the first iteration's first of them among
     /// all of the process, and how many an iteration makes.

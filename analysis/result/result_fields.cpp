@@ -144,7 +144,7 @@ OBJECT(KernelResult, "kernel",
        FIELD(time_us, {.least = 0}, "Median of the activity runs"),
        FIELD(gap_us, "Median idle time between the kernel before it and its start"),
        FIELD(host_wait_us, {.optional = 6, .least = 0},
-             "Part of gap_us before the host called its launch; missing where the calls were not recorded"),
+             "Part of gap_us until the host had called its launch; missing where the calls were not recorded"),
        FIELD(moved_bytes, {.optional = 6}, "By a copy or a fill, whose grid and block are 0; missing for kernels"),
        FIELD(grid), FIELD(block), FIELD(registers, "Per thread"), FIELD(static_shared_bytes),
        FIELD(dynamic_shared_bytes), FIELD(local_bytes, "Local memory per thread"), FIELD(cluster_blocks, {.least = 1}),
@@ -245,7 +245,7 @@ OBJECT(ProgramRun, "program", "How a program ran that kbench attached to; times 
        FIELD(bare_ms, {.least = 0}, "An iteration without records; 0: not measured"),
        FIELD(busy_ms, {.least = 0}, "The GPU worked; work on several streams counts once"),
        FIELD(host_wait_ms, {.least = 0}, "The GPU was idle and the next launch not yet called"),
-       FIELD(queued_ms, {.least = 0}, "The GPU was idle although the next launch had been called"),
+       FIELD(queued_ms, {.least = 0}, "The GPU was idle although the call of the next launch had ended"),
        FIELD(iterations_unavailable, "Why no iteration was found; empty when one was"),
        FIELD(named, "Whether the framework's calls were recorded"), FIELD(notes, "One line each"));
 

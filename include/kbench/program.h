@@ -36,8 +36,8 @@ struct ProgramRun {
     double recorded_ms = 0;              ///< an iteration with records
     double bare_ms = 0;                  ///< an iteration without; 0: not measured
     double busy_ms = 0;                  ///< time in which the GPU worked; work on several streams counts once
-    double host_wait_ms = 0;             ///< idle, and the next launch had not been called yet
-    double queued_ms = 0;                ///< idle although the next launch had been called
+    double host_wait_ms = 0;             ///< idle, and the call of the next launch had not ended yet
+    double queued_ms = 0;                ///< idle although that call had ended
     std::string iterations_unavailable;  ///< why no iteration was found; empty when one was
     bool named = false;                  ///< whether the framework's calls were recorded
     std::vector<std::string> notes;      ///< what the user should know, a line each

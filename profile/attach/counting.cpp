@@ -28,7 +28,7 @@ struct Counting {
     std::recursive_mutex mutex;
     std::optional<cuda::RangeProfiler> profiler;
     bool in_pass = false, done = false, in_range = false;
-    std::size_t range = 0;  ///< of this pass
+    std::size_t range = 0;  ///< the next one in this pass
     std::size_t passes = 0;
     std::uint64_t first_launch = 0;
     Clock::time_point begun;

@@ -62,6 +62,7 @@ std::uint64_t now_ns() {
 struct Nested {
     int depth = 0;
     std::uint64_t index = 0, start_ns = 0;
+    const char* inner = nullptr;
 };
 thread_local Nested nested;
 
@@ -104,7 +105,7 @@ void end_call(Call call, const CUpti_CallbackData& data) {
     if (range != 0) set_range_of_call(data.correlationId, range);
     if (call == Call::copy) return;
     static thread_local const long thread = syscall(SYS_gettid);
-    keep({nested.index, data.correlationId, data.functionName, thread, nested.start_ns, now_ns(), range});
+    keep({nested.index, data.correlationId, data.functionName, thread, nested.start_ns, now_ns(), range, nested.inner});
 }
 
 void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) {
@@ -126,7 +127,12 @@ void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId i
     const Call call = calls()[place(domain)][id];
     const auto& told = *static_cast<const CUpti_CallbackData*>(data);
     if (told.callbackSite == CUPTI_API_ENTER) {
-        if (nested.depth++ == 0) begin_call(call, told);
+        if (nested.depth++ == 0) {
+            nested.inner = nullptr;
+            begin_call(call, told);
+        } else if (call != Call::copy) {
+            nested.inner = told.functionName;
+        }
     } else if (--nested.depth == 0) {
         end_call(call, told);
     }

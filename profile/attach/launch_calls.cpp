@@ -38,8 +38,9 @@ void write_kept_launches() {
     }
     for (const LaunchCall& call : calls)
         write(
-            "{{\"kind\":\"launch\",\"index\":{},\"correlation\":{},\"call\":\"{}\",\"thread\":{},\"start_ns\":{},\"end_ns\":{},\"range\":{}}}",
-            call.index, call.correlation, call.function, call.thread, call.start_ns, call.end_ns, call.range);
+            "{{\"kind\":\"launch\",\"index\":{},\"correlation\":{},\"call\":\"{}\",\"thread\":{},\"start_ns\":{},\"end_ns\":{},\"range\":{}{}}}",
+            call.index, call.correlation, call.function, call.thread, call.start_ns, call.end_ns, call.range,
+            call.inner != nullptr ? fmt::format(",\"inner\":\"{}\"", call.inner) : std::string());
 }
 
 }  // namespace kbench::attach

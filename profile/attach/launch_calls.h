@@ -13,6 +13,7 @@ struct LaunchCall {
     long thread = 0;
     std::uint64_t start_ns = 0, end_ns = 0;
     std::uint32_t range = 0;
+    const char* inner = nullptr;  ///< a launch call of the driver that it made; nullptr without one
 };
 
 void keep(const LaunchCall& call);

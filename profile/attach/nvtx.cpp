@@ -2,10 +2,12 @@
 // and resources are left as they are without a tool.
 #include <nvtx3/nvToolsExt.h>
 
+#include <cstdlib>
 #include <cwchar>
 #include <string>
 
 #include "profile/attach/ranges.h"
+#include "profile/attach/record_file.h"
 #include "profile/attach/settings.h"
 
 namespace kbench::attach {
@@ -94,5 +96,6 @@ extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(NvtxGetEx
         core2.set(NVTX_CBID_CORE2_DomainCreateA, &create_domain);
         core2.set(NVTX_CBID_CORE2_DomainCreateW, &create_domain_wide);
     }
+    std::atexit(flush_lines);  // a process that uses no GPU has no other end
     return 1;
 }

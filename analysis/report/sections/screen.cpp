@@ -198,7 +198,7 @@ constexpr double most_in_no_step = 0.10;
 /// A few words beside the line.
 std::string_view program_words(Line line) {
     switch (line) {
-        case Line::host_wait: return "idle before the host called a launch";
+        case Line::host_wait: return "idle until the host had called a launch";
         case Line::queued: return "idle after it";
         case Line::overlap: return "on several streams at once";
         case Line::recording: return "without records, less with them";

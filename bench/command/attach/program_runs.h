@@ -14,7 +14,7 @@ namespace kbench {
 /// What a run is told beyond its purpose.
 struct RunSettings {
     std::string purpose;                     ///< records, bare, names or counters
-    ProgramLaunches calls = {};              ///< of records
+    ProgramLaunches calls = {};              ///< as the records have them
     bool hears_rarest = false;               ///< bare: only that call
     std::vector<std::string> counters = {};  ///< as the chip calls them
     bool names = false;                      ///< ranges and, of Python, the hook

@@ -322,6 +322,14 @@ TEST(ProgramPoint, TakesIterationsTimesFromTheRunWithoutRecords) {
     EXPECT_THAT(point.program->notes, IsEmpty());
 }
 
+TEST(ProgramPoint, TakesTheGpusMarksBeforeTheHosts) {
+    WrittenProgram bare("bare");  // the host is far ahead
+    for (int i = 0; i <= 6; ++i)
+        bare.line({{"kind", "mark"}, {"launches", 3 + i * 6}, {"at_ns", 1000 + i}, {"gpu_ms", 3 * i}});
+    const Point point = point_of({.records = {training("records", 6, false).read()}, .bare = {bare.end().read()}});
+    EXPECT_THAT(point.end_to_end->latency.samples_ms, ElementsAre(3, 3, 3, 3, 3));
+}
+
 TEST(ProgramPoint, DividesMarksThatLieSeveralIterationsApart) {
     const Point point = point_of({.records = {training("records", 6, false).read()}, .bare = {bare_run(3, 12).read()}});
     EXPECT_THAT(point.end_to_end->latency.samples_ms, ElementsAre(testing::DoubleEq(1.001), testing::DoubleEq(1.0015)))
@@ -432,6 +440,22 @@ TEST(ProgramLaunches, AreThoseThatLaterRunsMarkAndCount) {
     EXPECT_EQ(launches.unavailable, "");
     EXPECT_EQ(program_launches({.records = {file}}, {.iterations = "3:4"}).first, 15);
     EXPECT_THROW(program_launches(ProgramRuns{}, {}), UsageError);
+}
+
+TEST(ProgramLaunches, NameTheCallThatIsHeardLeast) {
+    // Who hears the driver's call hears it within the runtime's, too.
+    ProgramFile file = training("records", 6, false).read();
+    for (ProgramLaunch& launch : file.launches) {
+        const bool is_third = launch.index % 3 == 0;
+        launch.call = is_third ? "cuLaunchKernelEx" : launch.index % 3 == 1 ? "cuLaunchKernel" : "cudaLaunchKernel";
+        launch.inner = launch.index % 3 == 2 ? "cuLaunchKernel" : "";
+    }
+    const ProgramLaunches launches = program_launches({.records = {file}}, {});
+    EXPECT_EQ(launches.rarest, "cuLaunchKernelEx");
+    EXPECT_EQ(launches.rarest_first, 3) << "of the launches 0, 3 and 6 before the first iteration, which begins at 9";
+    EXPECT_EQ(launches.rarest_count, 2);
+    EXPECT_EQ(launches.kernels, launches.count);
+    EXPECT_EQ(launches.graphs, 0);
 }
 
 TEST(ProgramPoint, PassesNotesOn) {

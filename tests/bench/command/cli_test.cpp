@@ -197,7 +197,7 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("--model gpt2 --frobnicate", "--frobnicate");
     expect_refusal(
         "frobnicate",
-        "must be one of run, micro, study, train, table, compare, ab, claim, merge, report, profile, ceilings, list, doctor");
+        "must be one of run, micro, study, train, attach, table, compare, ab, claim, merge, report, profile, ceilings, list, doctor");
     expect_refusal("list providers --op", "--ops");
     directory_.write("taken/result.json", "{}");
     expect_refusal("--config " + tiny() + " --backend cpu --sms 96", "--sms 96: a CPU has no SMs");

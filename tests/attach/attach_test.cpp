@@ -1,0 +1,162 @@
+// What libkbench_attach.so writes in a program of this test's own, which uses NVTX and no GPU, and what it shows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nvtx3/nvToolsExt.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "analysis/program/program_file.h"
+#include "profile/attach/record_file.h"
+
+namespace kbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class Folder {
+  public:
+    Folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "kbench-attach-XXXXXX").string();
+        path_ = mkdtemp(name.data());
+    }
+    ~Folder() { std::filesystem::remove_all(path_); }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    const std::filesystem::path& path() const { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+/// Runs `body` in a process that is attached to with that purpose; gives what its library wrote, if anything.
+std::vector<ProgramFile> attached(const std::string& purpose, const std::function<void()>& body) {
+    const Folder folder;
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("KBENCH_ATTACH_PURPOSE", purpose.c_str(), 1);
+        setenv("KBENCH_ATTACH_DIR", folder.path().c_str(), 1);
+        setenv("NVTX_INJECTION64_PATH", KBENCH_ATTACH_LIBRARY, 1);
+        body();
+        std::exit(0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    if (std::filesystem::is_empty(folder.path())) return {};
+    return read_program_files(folder.path())[purpose];
+}
+
+/// Texts of the ranges from the outermost to the one with this number.
+std::string path_of(const ProgramFile& file, const ProgramRange& range) {
+    const ProgramRange* parent = file.range(range.parent);
+    return (parent ? path_of(file, *parent) + " / " : "") + file.text(range.text);
+}
+
+std::vector<std::string> paths_of(const ProgramFile& file) {
+    std::vector<std::string> paths;
+    for (const ProgramRange& range : file.ranges) paths.push_back(path_of(file, range));
+    return paths;
+}
+
+TEST(AttachedNvtx, HasRangesOfAllDomainsOneWithinTheOther) {
+    const std::vector<ProgramFile> files = attached("names", [] {
+        nvtxRangePushA("model");
+        const nvtxDomainHandle_t domain = nvtxDomainCreateA("mine");
+        nvtxEventAttributes_t event{};
+        event.version = NVTX_VERSION;
+        event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+        event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+        event.message.registered = nvtxDomainRegisterStringA(domain, "registered");
+        if (nvtxDomainRangePushEx(domain, &event) != 0) std::exit(1);
+        if (nvtxRangePushW(L"w\u00efde") != 1) std::exit(2);
+        if (nvtxRangePop() != 1) std::exit(3);
+        if (nvtxDomainRangePop(domain) != 0) std::exit(4);
+        nvtxRangePop();
+        if (nvtxRangePop() >= 0) std::exit(5);  // there is none any more
+    });
+    ASSERT_EQ(files.size(), 1u);
+    EXPECT_THAT(paths_of(files[0]), ElementsAre("model / registered / w?de", "model / registered", "model"));
+    for (const ProgramRange& range : files[0].ranges) EXPECT_LE(range.start_ns, range.end_ns);
+}
+
+TEST(AttachedNvtx, OverlappingRangesOfTwoDomainsEndEachByItself) {
+    const std::vector<ProgramFile> files = attached("names", [] {
+        const nvtxDomainHandle_t domain = nvtxDomainCreateA("mine");
+        nvtxEventAttributes_t event{};
+        event.version = NVTX_VERSION;
+        event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+        event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+        event.message.ascii = "outer";
+        nvtxDomainRangePushEx(domain, &event);
+        nvtxRangePushA("inner");
+        nvtxDomainRangePop(domain);
+        nvtxRangePushA("below inner");
+        nvtxRangePop();
+        nvtxRangePop();
+    });
+    ASSERT_EQ(files.size(), 1u);
+    EXPECT_THAT(paths_of(files[0]), ElementsAre("outer", "outer / inner / below inner", "outer / inner"));
+}
+
+TEST(AttachedNvtx, EachThreadHasItsOwn) {
+    const std::vector<ProgramFile> files = attached("names", [] {
+        nvtxRangePushA("main");
+        std::thread([] {
+            nvtxRangePushA("other");
+            nvtxRangePop();
+        }).join();
+        nvtxRangePop();
+    });
+    ASSERT_EQ(files.size(), 1u);
+    EXPECT_THAT(paths_of(files[0]), ElementsAre("other", "main"));
+    EXPECT_NE(files[0].ranges[0].thread, files[0].ranges[1].thread);
+}
+
+TEST(AttachedNvtx, OtherPurposesLeaveItAlone) {
+    EXPECT_THAT(attached("bare",
+                         [] {
+                             nvtxRangePushA("model");
+                             nvtxRangePop();
+                         }),
+                IsEmpty());
+}
+
+TEST(AttachedTexts, AreJsonWhateverTheyHold) {
+    EXPECT_EQ(attach::quoted("a\"b\\c\n\x01"), R"("a\"b\\c\u000a\u0001")");
+    EXPECT_EQ(attach::quoted("\xC3\xA9\xE2\x82\xAC"), "\"\xC3\xA9\xE2\x82\xAC\"");
+    EXPECT_EQ(attach::quoted("\xC3(\xFF\xF0\x9F"), "\"?(???\"") << "no UTF-8, and cut";
+}
+
+TEST(AttachLibrary, ShowsTwoFunctionsAndNeedsNoLibraryOfOurs) {
+    const auto output = [](const std::string& command) {
+        std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+        std::string text;
+        std::array<char, 4096> part;
+        while (std::fgets(part.data(), part.size(), pipe) != nullptr) text += part.data();
+        pclose(pipe);
+        return text;
+    };
+    EXPECT_EQ(output("nm -D --defined-only " KBENCH_ATTACH_LIBRARY " | grep ' [A-TX-Z] ' | cut -d' ' -f3"),
+              "InitializeInjection\nInitializeInjectionNvtx2\n");
+    const std::string libraries = output("ldd " KBENCH_ATTACH_LIBRARY);
+    EXPECT_THAT(libraries, HasSubstr("libcupti"));
+    for (const char* library : {"dnnl", "openblas", "cublas", "cudart", "gomp", "fmt"})
+        EXPECT_THAT(libraries, Not(HasSubstr(library)));
+}
+
+}  // namespace
+}  // namespace kbench

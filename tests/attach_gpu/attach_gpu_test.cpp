@@ -1,0 +1,95 @@
+// kbench attach on a program of known behaviour: what was planted is found, and nothing else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include "bench/device/device.h"
+#include "bench/measure/store/result_files.h"
+#include "tests/bench/program.h"
+
+namespace kbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class Attach : public Program {
+  protected:
+    void SetUp() override {
+        if (const std::string why = cuda_unavailable(); !why.empty()) GTEST_SKIP() << why;
+    }
+    /// The point of an attached run of the target, and what was printed.
+    Point attached(const std::string& mode, const std::string& options = "") {
+        const std::string out = (directory_ / mode).string();
+        const Outcome outcome = kbench("attach --ceilings none --out " + out + " " + options + " -- " +
+                                       std::string(KBENCH_ATTACH_TARGET) + " " + mode + " 60");
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+        printed_ = outcome.out;
+        std::printf("%s\n", printed_.c_str());
+        return read_result_file(result_file_in(out)).result.points.at(0);
+    }
+    std::string printed_;
+};
+
+double ms_of_kernels(const Point& point, const std::string& name) {
+    double us = 0;
+    for (const StepResult& step : point.steps)
+        for (const KernelResult& kernel : step.kernels)
+            if (kernel.short_name.starts_with(name)) us += kernel.time_us;
+    return us / 1e3;
+}
+
+void expect_kernels(const Point& point) {
+    ASSERT_TRUE(point.program);
+    EXPECT_EQ(point.program->iterations_unavailable, "");
+    EXPECT_EQ(point.program->kernels, 9);
+    EXPECT_NEAR(ms_of_kernels(point, "wait_kernel"), 0.8, 0.03);
+}
+
+/// DRAM reads of the step that reads 256 MiB once. Some of them are in L2 from the iteration before.
+void expect_bytes(const Point& point) {
+    const auto reads = std::ranges::find_if(
+        point.steps, [](const StepResult& step) { return step.kernels.at(0).short_name.starts_with("read_kernel"); });
+    ASSERT_NE(reads, point.steps.end());
+    ASSERT_TRUE(reads->counters.contains("dram_read_bytes")) << point.counters.unavailable;
+    EXPECT_LT(reads->counters.at("dram_read_bytes"), 1.05 * (256 << 20));
+    EXPECT_GT(reads->counters.at("dram_read_bytes"), 0.5 * (256 << 20));
+}
+
+TEST_F(Attach, FindsIterationsTimesAndBytesOfAPlainProgram) {
+    const Point point = attached("plain");
+    expect_kernels(point);
+    expect_bytes(point);
+    EXPECT_GT(point.program->bare_ms, 0.8);
+    EXPECT_NEAR(point.program->bare_ms / point.program->recorded_ms, 1, 0.03);
+    EXPECT_LT(point.program->host_wait_ms, 0.03 * point.program->recorded_ms);
+    EXPECT_THAT(printed_, Not(HasSubstr("waits for the host")));
+}
+
+TEST_F(Attach, TellsThatTheGpuWaitsForAHostThatSleeps) {
+    const Point point = attached("sleep", "--counters none");
+    expect_kernels(point);
+    EXPECT_NEAR(point.program->host_wait_ms, 2.1, 0.4);
+    EXPECT_THAT(printed_, HasSubstr("the GPU waits for the host"));
+}
+
+TEST_F(Attach, TellsCopiesOfPageableMemory) {
+    const Point point = attached("copy", "--counters none");
+    expect_kernels(point);
+    EXPECT_EQ(point.program->copies, 1);
+    EXPECT_THAT(printed_, HasSubstr("pageable"));
+}
+
+TEST_F(Attach, TimesTheKernelsOfAGraphAndCountsItsLaunches) {
+    const Point point = attached("graph");
+    expect_kernels(point);
+    EXPECT_EQ(point.program->launches, 1);
+    EXPECT_NEAR(point.program->bare_ms / point.program->recorded_ms, 1, 0.03);
+    EXPECT_EQ(point.counters.passes, 1) << point.counters.unavailable;
+}
+
+}  // namespace
+}  // namespace kbench

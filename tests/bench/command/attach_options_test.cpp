@@ -1,0 +1,44 @@
+// The command line of `kbench attach`, and its page in docs/.
+#include "bench/command/attach/attach_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/bench/refusal.h"
+
+namespace kbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(AttachOptions, WhatStandsBehindDashesIsTheProgram) {
+    const AttachRequest request =
+        parse_attach({"--out", "o", "--counters", "none", "--", "python3", "a.py", "--", "--out"}).request;
+    EXPECT_EQ(request.out, "o");
+    EXPECT_TRUE(request.counters.nothing());
+    EXPECT_THAT(request.command, ElementsAre("python3", "a.py", "--", "--out"));
+    EXPECT_THAT(parse_attach({"--", "a"}).request.counters.sets, ElementsAre("core"));
+}
+
+TEST(AttachOptions, RefusesWhatItCannotDo) {
+    EXPECT_THAT(refusal_of([] { parse_attach({}); }), HasSubstr("no program"));
+    EXPECT_THAT(refusal_of([] { parse_attach({"--"}); }), HasSubstr("no program"));
+    EXPECT_THAT(refusal_of([] { parse_attach({"python3", "a.py"}); }), HasSubstr("python3"));
+    EXPECT_THAT(refusal_of([] { parse_attach({"--counters", "core,samples", "--", "a"}); }), HasSubstr("samples"));
+    EXPECT_THAT(refusal_of([] { parse_attach({"--format", "html", "--", "a"}); }), HasSubstr("text, json"));
+}
+
+TEST(AttachOptions, TheReferenceInDocsIsTheTable) {
+    std::ifstream file(std::string(KBENCH_SOURCE_DIR) + "/docs/attach.md");
+    std::stringstream text;
+    text << file.rdbuf();
+    EXPECT_THAT(text.str(), HasSubstr(attach_options_markdown())) << "the table in docs/attach.md must be:\n"
+                                                                  << attach_options_markdown();
+}
+
+}  // namespace
+}  // namespace kbench
