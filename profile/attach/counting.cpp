@@ -63,7 +63,7 @@ void begin(Counting& all, std::uint64_t launch) {
 void write_values(const Counting& all) {
     const cuda::RangeProfiler& profiler = *all.profiler;
     std::string names;
-    for (const std::string& name : profiler.counters()) names += (names.empty() ? "" : ",") + quoted(name);
+    for (const std::string& name : profiler.counters()) names += (names.empty() ? "" : ",") + json_text(name);
     write("{{\"kind\":\"counters\",\"counters\":[{}],\"passes\":{},\"seconds\":{:.6f},\"first_launch\":{}}}", names,
           all.passes, std::chrono::duration<double>(Clock::now() - all.begun).count(), all.first_launch);
     for (std::size_t range = 0; range < settings()->ranges; ++range) {

@@ -40,7 +40,7 @@ std::string arguments() {
     std::string text((std::istreambuf_iterator<char>(stream)), {}), list;
     for (std::size_t begin = 0; begin < text.size();) {
         const std::size_t end = std::min(text.find('\0', begin), text.size());
-        list += (list.empty() ? "" : ",") + quoted(std::string_view(text).substr(begin, end - begin));
+        list += (list.empty() ? "" : ",") + json_text(std::string_view(text).substr(begin, end - begin));
         begin = end + 1;
     }
     return list;
@@ -98,7 +98,7 @@ std::size_t sequence_length(std::string_view text) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
     std::string all = "\"";
     while (!text.empty()) {
         const std::size_t length = sequence_length(text);
@@ -137,11 +137,11 @@ std::uint32_t text_number(std::string_view text) {
     static auto& numbers = *new std::unordered_map<std::string, std::uint32_t>;
     const std::lock_guard lock(mutex);
     const auto [found, is_new] = numbers.try_emplace(std::string(text), static_cast<std::uint32_t>(numbers.size() + 1));
-    if (is_new) write("{{\"kind\":\"text\",\"id\":{},\"text\":{}}}", found->second, quoted(text));
+    if (is_new) write("{{\"kind\":\"text\",\"id\":{},\"text\":{}}}", found->second, json_text(text));
     return found->second;
 }
 
-void note(std::string_view text) { write("{{\"kind\":\"note\",\"text\":{}}}", quoted(text)); }
+void note(std::string_view text) { write("{{\"kind\":\"note\",\"text\":{}}}", json_text(text)); }
 
 void flush_lines() {
     File& out = file();

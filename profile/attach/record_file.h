@@ -12,7 +12,7 @@
 namespace kbench::attach {
 
 /// `text` as a JSON string, with its quotes. Bytes that are no UTF-8 become '?'.
-std::string quoted(std::string_view text);
+std::string json_text(std::string_view text);
 
 /// Adds a line. Lines of other threads may stand between two.
 void write_line(std::string_view line);

@@ -19,9 +19,8 @@ namespace {
 /// system looks anyway; a toolkit from PyPI has them beside libcupti. Once loaded from there they are found by name.
 void load_what_cupti_opens_by_name() {
     static const bool loaded = [] {
-        Dl_info cupti{};
-        if (dladdr(dlsym(RTLD_DEFAULT, "cuptiGetVersion"), &cupti) == 0) return false;
-        const std::filesystem::path directory = std::filesystem::path(cupti.dli_fname).parent_path();
+        const std::filesystem::path directory = cupti_folder();
+        if (directory.empty()) return false;
         for (const char* name : {"libnvperf_host.so", "libnvperf_target.so"})
             dlopen((directory / name).c_str(), RTLD_NOW | RTLD_GLOBAL);  // CUPTI reports what is missing
         return true;
@@ -30,6 +29,12 @@ void load_what_cupti_opens_by_name() {
 }
 
 }  // namespace
+
+std::filesystem::path cupti_folder() {
+    Dl_info cupti{};
+    if (dladdr(dlsym(RTLD_DEFAULT, "cuptiGetVersion"), &cupti) == 0) return {};
+    return std::filesystem::path(cupti.dli_fname).parent_path();
+}
 
 std::vector<std::string> supported_chips() {
     load_what_cupti_opens_by_name();

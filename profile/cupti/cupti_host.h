@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@
 struct CUpti_Profiler_Host_Object;
 
 namespace kbench::cuda {
+
+/// Where the CUPTI of this program lies; empty where it is not known.
+std::filesystem::path cupti_folder();
 
 /// Every chip that this CUPTI knows: "GA100", "GH100", ...
 std::vector<std::string> supported_chips();

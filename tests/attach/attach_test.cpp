@@ -136,9 +136,9 @@ TEST(AttachedNvtx, OtherPurposesLeaveItAlone) {
 }
 
 TEST(AttachedTexts, AreJsonWhateverTheyHold) {
-    EXPECT_EQ(attach::quoted("a\"b\\c\n\x01"), R"("a\"b\\c\u000a\u0001")");
-    EXPECT_EQ(attach::quoted("\xC3\xA9\xE2\x82\xAC"), "\"\xC3\xA9\xE2\x82\xAC\"");
-    EXPECT_EQ(attach::quoted("\xC3(\xFF\xF0\x9F"), "\"?(???\"") << "no UTF-8, and cut";
+    EXPECT_EQ(attach::json_text("a\"b\\c\n\x01"), R"("a\"b\\c\u000a\u0001")");
+    EXPECT_EQ(attach::json_text("\xC3\xA9\xE2\x82\xAC"), "\"\xC3\xA9\xE2\x82\xAC\"");
+    EXPECT_EQ(attach::json_text("\xC3(\xFF\xF0\x9F"), "\"?(???\"") << "no UTF-8, and cut";
 }
 
 TEST(AttachLibrary, ShowsTwoFunctionsAndNeedsNoLibraryOfOurs) {

@@ -31,6 +31,7 @@ const std::vector<Exception> exceptions{
     {"bench/device/console.cpp", "open(\"/dev/null\"", "a standard stream that the caller closed"},
     {"bench/device/nvidia.cpp", "open(node.c_str(), O_RDWR",
      "a GPU's node, as the driver opens it, to know whether it may"},
+    {"profile/attach/record_file.cpp", "std::fopen(", "a folder that kbench attach has just made"},
     {"profile/embedded/recording.cpp", "open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL",
      "a user's program loads it, and nothing of models/"},
     {"profile/embedded/recording.cpp", "std::rename(temporary.c_str()", "the file that it made"},

@@ -11,6 +11,9 @@
 #include "bench/command/repeated/child.h"
 #include "kbench/error.h"
 #include "models/base/write_file.h"
+#ifdef KBENCH_HAVE_CUDA
+#include "profile/cupti/cupti_host.h"
+#endif
 
 namespace kbench {
 namespace {
@@ -24,6 +27,13 @@ fs::path find_beside_program(std::initializer_list<const char*> places) {
     for (const char* place : places)
         if (const fs::path path = folder / place; fs::exists(path, error)) return fs::canonical(path, error);
     return {};
+}
+
+/// NAME=value with what that variable holds before it.
+std::string put_behind(const char* name, const std::string& value) {
+    const char* rest = std::getenv(name);
+    return fmt::format("{}={}{}{}", name, rest != nullptr ? rest : "", rest != nullptr && *rest != '\0' ? ":" : "",
+                       value);
 }
 
 /// NAME=value with what that variable holds behind it.
@@ -61,6 +71,10 @@ std::vector<ProgramFile> ProgramRunner::run(const RunSettings& settings) {
         fmt::format("KBENCH_ATTACH_GRAPHS={}", calls.graphs > 0 ? 1 : 0),
         fmt::format("KBENCH_ATTACH_RANGES={}", calls.graphs > 0 ? calls.graphs : calls.kernels),
     };
+#ifdef KBENCH_HAVE_CUDA  // the library needs CUPTI, and CUPTI opens others by their names
+    if (const std::string cupti = cuda::cupti_folder().string(); !cupti.empty())
+        variables.push_back(put_behind("LD_LIBRARY_PATH", cupti));
+#endif
     if (settings.hears_rarest)
         variables.insert(variables.end(), {"KBENCH_ATTACH_CALL=" + calls.rarest,
                                            fmt::format("KBENCH_ATTACH_CALL_FIRST={}", calls.rarest_first),
