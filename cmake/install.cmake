@@ -73,6 +73,9 @@ list(APPEND rpath ${openblas_LIBRARY_DIRS})
 # The program is built with the list that is installed. A list that CMake replaces at installation ends in ":", and
 # the loader takes an empty entry for the current directory.
 set_target_properties(kbench PROPERTIES INSTALL_RPATH "${rpath}" BUILD_WITH_INSTALL_RPATH ON)
+if(TARGET kbench_attach)
+    set_target_properties(kbench_attach PROPERTIES INSTALL_RPATH $<TARGET_FILE_DIR:CUDA::cupti> BUILD_WITH_INSTALL_RPATH ON)
+endif()
 
 install(EXPORT kbench-targets NAMESPACE kbench:: DESTINATION ${package_folder})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/kbench-config.cmake.in ${CMAKE_BINARY_DIR}/package/kbench-config.cmake

@@ -68,6 +68,10 @@ endforeach()
 file(REMOVE_RECURSE ${inside}/onednn)  # its headers and CMake package
 execute_process(COMMAND ${PATCHELF} --set-rpath "$ORIGIN/../${CPACK_KBENCH_PRIVATE_FOLDER}:$ORIGIN/../${CPACK_KBENCH_PRIVATE_FOLDER}/openmp"
     ${root}/bin/kbench COMMAND_ERROR_IS_FATAL ANY)
+file(GLOB_RECURSE attached ${root}/*/libkbench_attach.so)  # kbench tells it where its CUPTI is
+foreach(library IN LISTS attached)
+    execute_process(COMMAND ${PATCHELF} --remove-rpath ${library} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
 # Licences of what is compiled in.
 foreach(header IN LISTS CPACK_KBENCH_COMPILED_IN)
     string(REPLACE "=" ";" header ${header})

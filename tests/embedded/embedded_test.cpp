@@ -273,7 +273,7 @@ TEST_F(Embedded, BehindTheLastMeasurementTheProgramGoesOnOrStops) {
         const CUstream stream = fake_stream(fake_context(0));
         for (int i = 0; i < 100; ++i) step(stream);
         if (kbench_profile_state != 0) return 2;  // off: a call is a load and a branch again
-        std::printf("went on");
+        std::printf("went on\n");
         return std::fflush(stdout);
     };
     EXPECT_TRUE(measured("iterations 2:20\nscope *\nthen go on\n", work).at("complete"));
