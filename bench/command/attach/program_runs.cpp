@@ -29,12 +29,14 @@ fs::path find_beside_program(std::initializer_list<const char*> places) {
     return {};
 }
 
+#ifdef KBENCH_HAVE_CUDA
 /// NAME=value with what that variable holds before it.
 std::string put_behind(const char* name, const std::string& value) {
     const char* rest = std::getenv(name);
     return fmt::format("{}={}{}{}", name, rest != nullptr ? rest : "", rest != nullptr && *rest != '\0' ? ":" : "",
                        value);
 }
+#endif
 
 /// NAME=value with what that variable holds behind it.
 std::string put_before(const char* name, const std::string& value) {
