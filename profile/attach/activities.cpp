@@ -34,9 +34,7 @@ struct State {
     std::mutex mutex;
     std::unordered_map<std::uint32_t, std::uint32_t> range_of_call;
     std::unordered_map<std::uint64_t, std::uint32_t> range_of_node;
-    std::atomic<std::uint64_t> written = 0, dropped = 0;
-    std::atomic<bool> ended = false;
-    std::uint64_t most = 0;
+    std::atomic<std::uint64_t> dropped = 0;
 };
 
 /// Never destroyed: buffers may arrive while the process ends.
@@ -115,10 +113,6 @@ void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::s
     State& all = state();
     CUpti_Activity* activity = nullptr;
     while (cuptiActivityGetNextRecord(buffer, valid_bytes, &activity) == CUPTI_SUCCESS) {
-        if (all.most != 0 && all.written++ >= all.most) {
-            all.ended = true;
-            continue;
-        }
         switch (activity->kind) {
             case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
                 write_kernel(*reinterpret_cast<const ActivityKernel*>(activity));
@@ -137,15 +131,12 @@ void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::s
 
 }  // namespace
 
-void start_records(std::uint64_t most) {
-    state().most = most;
+void start_records() {
     KBENCH_CUPTI(cuptiActivityRegisterCallbacks(give_buffer, take_buffer));
     for (const CUpti_ActivityKind kind : kinds) KBENCH_CUPTI(cuptiActivityEnable(kind));
 }
 
 void flush_records() { cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); }
-
-bool records_ended() { return state().ended; }
 
 std::uint64_t dropped_records() { return state().dropped; }
 

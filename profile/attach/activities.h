@@ -5,12 +5,10 @@
 
 namespace kbench::attach {
 
-/// From now on every kernel, copy and fill is recorded, up to `most` of them; 0: no end. Throws DeviceError.
-void start_records(std::uint64_t most);
+/// From now on every kernel, copy and fill is recorded. Throws DeviceError.
+void start_records();
 /// Waits for the records of all work that has ended.
 void flush_records();
-/// Whether `most` were reached, so that calls need not be written either.
-bool records_ended();
 /// Records that CUPTI lost.
 std::uint64_t dropped_records();
 

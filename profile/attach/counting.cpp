@@ -14,10 +14,10 @@
 #include <optional>
 
 #include "kbench/error.h"
-#include "profile/attach/driver.h"
 #include "profile/attach/record_file.h"
 #include "profile/attach/settings.h"
 #include "profile/cupti/range_profiler.h"
+#include "profile/driver.h"
 
 namespace kbench::attach {
 namespace {
@@ -40,16 +40,16 @@ Counting& counting() {
     return one;
 }
 
-void wait() { check_driver(driver().synchronize(), "cuCtxSynchronize"); }
+void wait() { driver().check(driver().context_synchronize(), "cuCtxSynchronize"); }
 
 void begin(Counting& all, std::uint64_t launch) {
     const Settings& asked = *settings();
     if (!all.profiler) {
         all.begun = Clock::now();
         CUcontext context = nullptr;
-        check_driver(driver().current(&context), "cuCtxGetCurrent");
+        driver().check(driver().context_get_current(&context), "cuCtxGetCurrent");
         CUdevice device = 0;
-        check_driver(driver().device(&device), "cuCtxGetDevice");
+        driver().check(driver().context_get_device(&device), "cuCtxGetDevice");
         all.profiler.emplace(context, cuda::chip_name(device), asked.counters,
                              asked.graphs ? cuda::RangeOf::call : cuda::RangeOf::kernel, asked.ranges);
     }

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "profile/attach/activities.h"
@@ -19,6 +18,7 @@
 #include "profile/attach/launch_calls.h"
 #include "profile/attach/launch_stream.h"
 #include "profile/attach/marks.h"
+#include "profile/attach/now.h"
 #include "profile/attach/ranges.h"
 #include "profile/attach/record_file.h"
 #include "profile/attach/settings.h"
@@ -52,12 +52,6 @@ std::atomic<std::uint64_t> launches = 0;
 std::atomic<bool> ended = false;
 pid_t injected_process = 0;
 
-std::uint64_t now_ns() {
-    std::uint64_t now = 0;
-    cuptiGetTimestamp(&now);
-    return now;
-}
-
 /// A call of the runtime may make one of the driver: only the outer one counts.
 struct Nested {
     int depth = 0;
@@ -81,31 +75,27 @@ void begin_call(Call call, const CUpti_CallbackData& data) {
     const Settings& asked = *settings();
     if (call == Call::copy) return;
     nested.index = launches.fetch_add(1, std::memory_order_relaxed);
-    switch (asked.purpose) {
-        case Purpose::bare:
-        case Purpose::counters:
-            if (const std::optional<std::uint64_t> launch = iteration_at(nested.index)) {
-                bool is_known = false;
-                const CUstream stream = launch_stream(data, is_known);
-                const bool with_event = is_known && asked.purpose == Purpose::bare;
-                mark_iteration(*launch, now_ns(), with_event ? std::optional(stream) : std::nullopt);
-            }
-            if (asked.purpose == Purpose::counters) count_before(nested.index, call == Call::graph);
-            break;
-        case Purpose::records:
-        case Purpose::names: nested.start_ns = now_ns(); break;
+    if (asked.keeps_records()) {
+        nested.start_ns = now_ns();
+        return;
     }
+    if (const std::optional<std::uint64_t> launch = iteration_at(nested.index)) {
+        // An event in a counted pass would be work of the pass.
+        const std::optional<CUstream> stream = asked.purpose == Purpose::bare ? launch_stream(data) : std::nullopt;
+        mark_iteration(*launch, now_ns(), stream);
+    }
+    if (asked.purpose == Purpose::counters) count_before(nested.index, call == Call::graph);
 }
 
 void end_call(Call call, const CUpti_CallbackData& data) {
     const Settings& asked = *settings();
     if (asked.purpose == Purpose::counters && call != Call::copy) count_after(call == Call::graph);
-    if (asked.purpose == Purpose::bare || asked.purpose == Purpose::counters || records_ended()) return;
+    if (!asked.keeps_records()) return;
     const std::uint32_t range = current_range();
     if (range != 0) set_range_of_call(data.correlationId, range);
     if (call == Call::copy) return;
-    static thread_local const long thread = syscall(SYS_gettid);
-    keep({nested.index, data.correlationId, data.functionName, thread, nested.start_ns, now_ns(), range, nested.inner});
+    keep({nested.index, data.correlationId, data.functionName, this_thread(), nested.start_ns, now_ns(), range,
+          nested.inner});
 }
 
 void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) {
@@ -171,7 +161,7 @@ void subscribe() {
 void at_exit() {
     if (getpid() != injected_process || ended.exchange(true)) return;
     if (settings()->purpose == Purpose::counters) end_counting();
-    if (settings()->purpose == Purpose::records || settings()->purpose == Purpose::names) flush_records();
+    if (settings()->keeps_records()) flush_records();
     write_kept_launches();
     write_marks();
     write_last_line(fmt::format("{{\"kind\":\"end\",\"launches\":{},\"dropped\":{},\"end_ns\":{}}}", launches.load(),
@@ -190,8 +180,7 @@ extern "C" [[gnu::visibility("default")]] int InitializeInjection() {
         injected_process = getpid();
         try {
             subscribe();
-            if (settings()->purpose == Purpose::records || settings()->purpose == Purpose::names)
-                start_records(settings()->most_records);
+            if (settings()->keeps_records()) start_records();
             std::atexit(at_exit);
         } catch (const std::exception& error) {
             note(error.what());

@@ -13,12 +13,11 @@ const Params& params(const CUpti_CallbackData& call) {
 
 }  // namespace
 
-CUstream launch_stream(const CUpti_CallbackData& call, bool& is_known) {
+std::optional<CUstream> launch_stream(const CUpti_CallbackData& call) {
     constexpr std::string_view per_thread = "_ptsz";
     std::string_view name = call.functionName;
     const bool is_per_thread = name.ends_with(per_thread);
     if (is_per_thread) name.remove_suffix(per_thread.size());
-    is_known = true;
     CUstream stream = nullptr;
     if (name == "cudaLaunchKernel" || name == "__cudaLaunchKernel")
         stream = params<cudaLaunchKernel_v7000_params>(call).stream;
@@ -37,7 +36,7 @@ CUstream launch_stream(const CUpti_CallbackData& call, bool& is_known) {
     else if (name == "cuGraphLaunch")
         stream = params<cuGraphLaunch_params>(call).hStream;
     else
-        is_known = false;
+        return std::nullopt;
     return stream == nullptr && is_per_thread ? CU_STREAM_PER_THREAD : stream;
 }
 

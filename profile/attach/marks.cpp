@@ -3,14 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <exception>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "profile/attach/driver.h"
 #include "profile/attach/record_file.h"
+#include "profile/driver.h"
 
 namespace kbench::attach {
 namespace {
@@ -38,11 +37,13 @@ CUevent event_on(CUstream stream) {
     const Driver& cuda = driver();
     CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
     // Not every stream can be asked: the default one cannot while another is captured.
-    if (cuda.is_capturing(stream, &capturing) != CUDA_SUCCESS || capturing != CU_STREAM_CAPTURE_STATUS_NONE)
+    cuuint64_t capture = 0;
+    if (cuda.stream_get_capture(stream, &capturing, &capture) != CUDA_SUCCESS ||
+        capturing != CU_STREAM_CAPTURE_STATUS_NONE)
         return nullptr;
     CUevent event = nullptr;
-    if (cuda.create_event(&event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) return nullptr;
-    return cuda.record_event(event, stream) == CUDA_SUCCESS ? event : nullptr;
+    if (cuda.event_create(&event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) return nullptr;
+    return cuda.event_record(event, stream, CU_EVENT_RECORD_DEFAULT) == CUDA_SUCCESS ? event : nullptr;
 }
 
 }  // namespace
@@ -69,7 +70,7 @@ void write_marks() {
         std::string on_gpu;
         float since_ms = 0;
         if (mark.event != nullptr &&
-            (before == nullptr || driver().elapsed(&since_ms, before->event, mark.event) == CUDA_SUCCESS)) {
+            (before == nullptr || driver().event_elapsed(&since_ms, before->event, mark.event) == CUDA_SUCCESS)) {
             gpu_ms += before == nullptr ? 0 : static_cast<double>(since_ms);
             on_gpu = fmt::format(",\"gpu_ms\":{:.6f}", gpu_ms);
             before = &mark;

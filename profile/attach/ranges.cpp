@@ -1,14 +1,11 @@
 // Each range is a line, written when it ends. Those that never end are written by their threads, if these end.
 #include "profile/attach/ranges.h"
 
-#include <cupti.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <vector>
 
+#include "profile/attach/now.h"
 #include "profile/attach/record_file.h"
 
 namespace kbench::attach {
@@ -20,16 +17,9 @@ struct Range {
     std::uint64_t start_ns;
 };
 
-std::uint64_t now_ns() {
-    std::uint64_t now = 0;
-    cuptiGetTimestamp(&now);
-    return now;
-}
-
 void write_range(const Range& range, std::uint64_t end_ns) {
-    static thread_local const long thread = syscall(SYS_gettid);
     write("{{\"kind\":\"range\",\"id\":{},\"parent\":{},\"text\":{},\"thread\":{},\"start_ns\":{},\"end_ns\":{}}}",
-          range.number, range.parent, range.text, thread, range.start_ns, end_ns);
+          range.number, range.parent, range.text, this_thread(), range.start_ns, end_ns);
 }
 
 struct Open {

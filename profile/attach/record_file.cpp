@@ -1,7 +1,6 @@
 // Lines are collected and written a mebibyte at a time. A child after fork() has a file of its own.
 #include "profile/attach/record_file.h"
 
-#include <cupti.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -12,12 +11,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "profile/attach/now.h"
 #include "profile/attach/settings.h"
 
 namespace kbench::attach {
 namespace {
 
-constexpr std::string_view purpose_names[] = {"records", "bare", "names", "counters"};
 constexpr std::size_t most_pending = std::size_t{1} << 20;
 
 struct File {
@@ -66,13 +65,11 @@ void open(File& out) {
     out.ended = false;
     out.pending.clear();
     const Settings& asked = *settings();
-    const std::string_view purpose = purpose_names[static_cast<std::size_t>(asked.purpose)];
+    const std::string_view purpose = name(asked.purpose);
     out.stream = std::fopen(fmt::format("{}/{}.{}.jsonl", asked.directory, purpose, getpid()).c_str(), "we");
-    std::uint64_t now = 0;
-    cuptiGetTimestamp(&now);
     out.pending = fmt::format(
         "{{\"kind\":\"process\",\"format\":\"kbench.program/1\",\"purpose\":\"{}\",\"pid\":{}{},\"arguments\":[{}],\"start_ns\":{}}}\n",
-        purpose, getpid(), rank(), arguments(), now);
+        purpose, getpid(), rank(), arguments(), now_ns());
 }
 
 void add(File& out, std::string_view line) {

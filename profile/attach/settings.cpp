@@ -1,7 +1,6 @@
 // Settings from the environment. Whoever sets them is `kbench attach`, so that what cannot be read means: not attached.
 #include "profile/attach/settings.h"
 
-#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
@@ -32,11 +31,10 @@ std::vector<std::string> list(std::string_view text) {
 }
 
 std::optional<Settings> read() {
-    constexpr std::array<std::string_view, 4> purposes{"records", "bare", "names", "counters"};
     const std::string_view purpose = variable("KBENCH_ATTACH_PURPOSE");
     const std::string_view directory = variable("KBENCH_ATTACH_DIR");
-    for (std::size_t i = 0; i < purposes.size() && !directory.empty(); ++i) {
-        if (purposes[i] != purpose) continue;
+    for (std::size_t i = 0; i < purpose_names.size() && !directory.empty(); ++i) {
+        if (purpose_names[i] != purpose) continue;
         Settings found;
         found.purpose = static_cast<Purpose>(i);
         found.directory = directory;
@@ -48,7 +46,6 @@ std::optional<Settings> read() {
         found.counters = list(variable("KBENCH_ATTACH_COUNTERS"));
         found.ranges = number("KBENCH_ATTACH_RANGES");
         found.graphs = number("KBENCH_ATTACH_GRAPHS") != 0;
-        found.most_records = number("KBENCH_ATTACH_MOST");
         return found;
     }
     return std::nullopt;

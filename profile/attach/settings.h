@@ -1,10 +1,12 @@
 // What an injected process is asked to do, as `kbench attach` says it in the environment.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kbench::attach {
@@ -16,9 +18,12 @@ enum class Purpose {
     names,     ///< as records, with all ranges
     counters,  ///< hardware counters, one pass an iteration
 };
+inline constexpr std::array<std::string_view, 4> purpose_names{"records", "bare", "names", "counters"};
+constexpr std::string_view name(Purpose purpose) { return purpose_names[static_cast<std::size_t>(purpose)]; }
 
 struct Settings {
     Purpose purpose = Purpose::records;
+    bool keeps_records() const { return purpose == Purpose::records || purpose == Purpose::names; }
     std::string directory;  ///< where the process's file goes
     /// The only launch call that is heard in a bare run, by its name; empty: all. Who hears less disturbs less. The
     /// `call_first`-th of them, from 0, is in the first iteration, and each iteration has `call_period`.
@@ -29,11 +34,10 @@ struct Settings {
     std::vector<std::string> counters;  ///< as CUPTI spells them
     std::size_t ranges = 0;             ///< kernels of an iteration, or its graph launches
     bool graphs = false;                ///< a range is a whole launch of a graph, not a kernel
-    std::uint64_t most_records = 0;     ///< records end after so many; 0: never
 };
 
-/// Read from KBENCH_ATTACH_PURPOSE, _DIR, _CALL, _CALL_FIRST, _CALL_PERIOD, _FIRST, _PERIOD, _COUNTERS, _RANGES,
-/// _GRAPHS and _MOST. Nothing where this process is not attached to, or where they are malformed.
+/// Read from KBENCH_ATTACH_PURPOSE, _DIR, _CALL, _CALL_FIRST, _CALL_PERIOD, _FIRST, _PERIOD, _COUNTERS, _RANGES
+/// and _GRAPHS. Nothing where this process is not attached to, or where they are malformed.
 const std::optional<Settings>& settings();
 
 }  // namespace kbench::attach

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "profile/embedded/driver.h"
+#include "profile/driver.h"
 #include "profile/embedded/recording.h"
 #include "profile/schedule.h"
 

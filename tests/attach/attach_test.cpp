@@ -2,22 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nvtx3/nvToolsExt.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "analysis/program/program_file.h"
 #include "profile/attach/record_file.h"
+#include "tests/programs/child_process.h"
 
 namespace kbench {
 namespace {
@@ -27,37 +21,16 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-class Folder {
-  public:
-    Folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "kbench-attach-XXXXXX").string();
-        path_ = mkdtemp(name.data());
-    }
-    ~Folder() { std::filesystem::remove_all(path_); }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    const std::filesystem::path& path() const { return path_; }
-
-  private:
-    std::filesystem::path path_;
-};
-
 /// Runs `body` in a process that is attached to with that purpose; gives what its library wrote, if anything.
-std::vector<ProgramFile> attached(const std::string& purpose, const std::function<void()>& body) {
-    const Folder folder;
-    const pid_t child = fork();
-    if (child == 0) {
-        setenv("KBENCH_ATTACH_PURPOSE", purpose.c_str(), 1);
-        setenv("KBENCH_ATTACH_DIR", folder.path().c_str(), 1);
-        setenv("NVTX_INJECTION64_PATH", KBENCH_ATTACH_LIBRARY, 1);
-        body();
-        std::exit(0);
-    }
-    int status = -1;
-    waitpid(child, &status, 0);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    if (std::filesystem::is_empty(folder.path())) return {};
-    return read_program_files(folder.path())[purpose];
+std::vector<ProgramFile> attached(const std::string& purpose, const std::function<int()>& body) {
+    const ChildProcess child;
+    EXPECT_EQ(child.run(body, {{"KBENCH_ATTACH_PURPOSE", purpose},
+                               {"KBENCH_ATTACH_DIR", child.folder().string()},
+                               {"NVTX_INJECTION64_PATH", KBENCH_ATTACH_LIBRARY}}),
+              0);
+    for (const auto& entry : std::filesystem::directory_iterator(child.folder()))
+        if (entry.path().extension() == ".jsonl") return read_program_files(child.folder())[purpose];
+    return {};
 }
 
 /// Texts of the ranges from the outermost to the one with this number.
@@ -81,12 +54,13 @@ TEST(AttachedNvtx, HasRangesOfAllDomainsOneWithinTheOther) {
         event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
         event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
         event.message.registered = nvtxDomainRegisterStringA(domain, "registered");
-        if (nvtxDomainRangePushEx(domain, &event) != 0) std::exit(1);
-        if (nvtxRangePushW(L"w\u00efde") != 1) std::exit(2);
-        if (nvtxRangePop() != 1) std::exit(3);
-        if (nvtxDomainRangePop(domain) != 0) std::exit(4);
+        if (nvtxDomainRangePushEx(domain, &event) != 0) return 1;
+        if (nvtxRangePushW(L"w\u00efde") != 1) return 2;
+        if (nvtxRangePop() != 1) return 3;
+        if (nvtxDomainRangePop(domain) != 0) return 4;
         nvtxRangePop();
-        if (nvtxRangePop() >= 0) std::exit(5);  // there is none any more
+        if (nvtxRangePop() >= 0) return 5;  // there is none any more
+        return 0;
     });
     ASSERT_EQ(files.size(), 1u);
     EXPECT_THAT(paths_of(files[0]), ElementsAre("model / registered / w?de", "model / registered", "model"));
@@ -107,6 +81,7 @@ TEST(AttachedNvtx, OverlappingRangesOfTwoDomainsEndEachByItself) {
         nvtxRangePushA("below inner");
         nvtxRangePop();
         nvtxRangePop();
+        return 0;
     });
     ASSERT_EQ(files.size(), 1u);
     EXPECT_THAT(paths_of(files[0]), ElementsAre("outer", "outer / inner / below inner", "outer / inner"));
@@ -120,6 +95,7 @@ TEST(AttachedNvtx, EachThreadHasItsOwn) {
             nvtxRangePop();
         }).join();
         nvtxRangePop();
+        return 0;
     });
     ASSERT_EQ(files.size(), 1u);
     EXPECT_THAT(paths_of(files[0]), ElementsAre("other", "main"));
@@ -131,6 +107,7 @@ TEST(AttachedNvtx, OtherPurposesLeaveItAlone) {
                          [] {
                              nvtxRangePushA("model");
                              nvtxRangePop();
+                             return 0;
                          }),
                 IsEmpty());
 }
@@ -142,17 +119,9 @@ TEST(AttachedTexts, AreJsonWhateverTheyHold) {
 }
 
 TEST(AttachLibrary, ShowsTwoFunctionsAndNeedsNoLibraryOfOurs) {
-    const auto output = [](const std::string& command) {
-        std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
-        std::string text;
-        std::array<char, 4096> part;
-        while (std::fgets(part.data(), part.size(), pipe) != nullptr) text += part.data();
-        pclose(pipe);
-        return text;
-    };
-    EXPECT_EQ(output("nm -D --defined-only " KBENCH_ATTACH_LIBRARY " | grep ' [A-TX-Z] ' | cut -d' ' -f3"),
+    EXPECT_EQ(shell("nm -D --defined-only " KBENCH_ATTACH_LIBRARY " | grep ' [A-TX-Z] ' | cut -d' ' -f3").output,
               "InitializeInjection\nInitializeInjectionNvtx2\n");
-    const std::string libraries = output("ldd " KBENCH_ATTACH_LIBRARY);
+    const std::string libraries = shell("ldd " KBENCH_ATTACH_LIBRARY).output;
     EXPECT_THAT(libraries, HasSubstr("libcupti"));
     for (const char* library : {"dnnl", "openblas", "cublas", "cudart", "gomp", "fmt"})
         EXPECT_THAT(libraries, Not(HasSubstr(library)));

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <string>
 
 #include "tests/programs/child_process.h"
@@ -14,19 +12,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-struct Shell {
-    int exit_code;
-    std::string output;
-};
-
-Shell shell(const std::string& command) {
-    std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
-    std::string output;
-    std::array<char, 4096> part;
-    while (std::fgets(part.data(), part.size(), pipe) != nullptr) output += part.data();
-    return {pclose(pipe), output};
-}
 
 TEST(ProfileLibrary, BringsNoOtherLibraryAlong) {
     if (shell("ldd --version").exit_code != 0) GTEST_SKIP() << "no ldd";

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -60,5 +61,19 @@ class ChildProcess {
   private:
     std::filesystem::path folder_;
 };
+
+/// What a shell's command gave, both streams together.
+struct Shell {
+    int exit_code;
+    std::string output;
+};
+
+inline Shell shell(const std::string& command) {
+    std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+    std::string output;
+    std::array<char, 4096> part;
+    while (std::fgets(part.data(), part.size(), pipe) != nullptr) output += part.data();
+    return {pclose(pipe), output};
+}
 
 }  // namespace kbench

@@ -104,6 +104,7 @@ CUresult context_get_device(CUdevice* device) {
     *device = current.back()->device;
     return counted("cuCtxGetDevice");
 }
+CUresult context_synchronize() { return counted("cuCtxSynchronize"); }
 CUresult device_get_name(char* name, int size, CUdevice device) {
     std::snprintf(name, static_cast<std::size_t>(size), "Fake GPU %d", device);
     return counted("cuDeviceGetName");
@@ -167,6 +168,7 @@ __attribute__((visibility("default"))) CUresult cuGetProcAddress_v2(const char* 
         {"cuCtxPushCurrent", reinterpret_cast<void*>(context_push)},
         {"cuCtxPopCurrent", reinterpret_cast<void*>(context_pop)},
         {"cuCtxGetDevice", reinterpret_cast<void*>(context_get_device)},
+        {"cuCtxSynchronize", reinterpret_cast<void*>(context_synchronize)},
         {"cuDeviceGetName", reinterpret_cast<void*>(device_get_name)},
         {"cuStreamGetCtx", reinterpret_cast<void*>(stream_get_context)},
         {"cuThreadExchangeStreamCaptureMode", reinterpret_cast<void*>(exchange_capture_mode)},

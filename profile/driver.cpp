@@ -1,11 +1,11 @@
 // Loads the CUDA driver's functions by name and version.
-#include "profile/embedded/driver.h"
+#include "profile/driver.h"
 
 #include <dlfcn.h>
 
 #include <stdexcept>
 
-namespace kbench::embedded {
+namespace kbench {
 namespace {
 
 using GetProcAddress = CUresult (*)(const char* name, void** function, int version, cuuint64_t flags,
@@ -39,6 +39,7 @@ std::unique_ptr<Driver> load_driver() {
     load(driver->context_push, "cuCtxPushCurrent", usual);
     load(driver->context_pop, "cuCtxPopCurrent", usual);
     load(driver->context_get_device, "cuCtxGetDevice", usual);
+    load(driver->context_synchronize, "cuCtxSynchronize", usual);
     load(driver->device_get_name, "cuDeviceGetName", usual);
     load(driver->stream_get_context, "cuStreamGetCtx", usual);
     // Later versions also return the graph, which nobody here asks for.
@@ -52,6 +53,12 @@ std::unique_ptr<Driver> load_driver() {
     return driver;
 }
 
+const Driver& driver() {
+    static const std::unique_ptr<Driver> one = load_driver();
+    if (one == nullptr) throw std::runtime_error("no CUDA driver is loaded (libcuda.so.1)");
+    return *one;
+}
+
 InContext::InContext(const Driver& driver, CUcontext context) : driver_(driver) {
     driver_.check(driver_.context_push(context), "cuCtxPushCurrent");
     driver_.exchange_capture_mode(&mode_);
@@ -63,4 +70,4 @@ InContext::~InContext() {
     driver_.context_pop(&popped);
 }
 
-}  // namespace kbench::embedded
+}  // namespace kbench

@@ -1,5 +1,5 @@
-// The CUDA driver as far as the embedded profiler needs it, loaded when the program runs: a program that links the
-// library starts on a machine without a GPU, too.
+// The CUDA driver as far as the libraries for other programs need it, loaded when the program runs: who links one
+// starts on a machine without a GPU, too.
 #pragma once
 
 #include <cuda.h>
@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-namespace kbench::embedded {
+namespace kbench {
 
 /// The driver's functions in the versions whose signatures these are.
 struct Driver {
@@ -16,6 +16,7 @@ struct Driver {
     CUresult (*context_push)(CUcontext context);
     CUresult (*context_pop)(CUcontext* context);
     CUresult (*context_get_device)(CUdevice* device);
+    CUresult (*context_synchronize)();
     CUresult (*device_get_name)(char* name, int size, CUdevice device);
     CUresult (*stream_get_context)(CUstream stream, CUcontext* context);
     CUresult (*stream_get_capture)(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id);
@@ -32,6 +33,8 @@ struct Driver {
 
 /// Nothing where the machine has no driver. Throws std::runtime_error where it lacks a function.
 std::unique_ptr<Driver> load_driver();
+/// Loaded once in a process. Throws std::runtime_error also where the machine has no driver.
+const Driver& driver();
 
 /// Makes a context current while it lives. Other streams may be captured meanwhile, which refuses a thread most calls
 /// unless it says that they are none of the capture's business.
@@ -47,4 +50,4 @@ class InContext {
     CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
-}  // namespace kbench::embedded
+}  // namespace kbench
