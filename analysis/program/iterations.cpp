@@ -193,23 +193,33 @@ std::optional<Iterations> iterations_like(std::span<const Symbol> symbols, std::
     return best.count > 0 ? std::optional(best) : std::nullopt;
 }
 
-std::pair<std::size_t, std::size_t> used_iterations(const Iterations& found, const std::string& asked) {
-    if (asked.empty()) return {found.count < 3 ? 0 : 1, found.count};
-    const std::size_t colon = asked.find(':');
-    const auto number = [&](std::string_view text, std::size_t otherwise) {
+IterationRange iteration_range(const std::string& text) {
+    const auto refusal = [&] {
+        return UsageError(one_line(fmt::format("--iterations '{}': must be A:B with A below B, as in 3:20", text)));
+    };
+    const std::size_t colon = text.find(':');
+    if (colon == text.npos) throw refusal();
+    const auto number = [&](std::string_view digits) -> std::optional<std::size_t> {
+        if (digits.empty()) return std::nullopt;
         std::size_t value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (text.empty()) return otherwise;
-        if (error != std::errc{} || end != text.data() + text.size() || value == 0 || value > found.count)
-            throw UsageError(fmt::format("--iterations '{}': must be A:B, numbers from 1 to {}, as many as were found",
-                                         asked, found.count));
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        if (error != std::errc{} || end != digits.data() + digits.size()) throw refusal();
         return value;
     };
-    const std::string_view text = asked;
-    const std::size_t first = number(text.substr(0, colon), 1);
-    const std::size_t last = colon == asked.npos ? first : number(text.substr(colon + 1), found.count);
-    if (last < first) throw UsageError(fmt::format("--iterations '{}': the first must not be after the last", asked));
-    return {first - 1, last};
+    const std::string_view digits = text;
+    const IterationRange range{number(digits.substr(0, colon)).value_or(0), number(digits.substr(colon + 1))};
+    if (range.end && *range.end <= range.begin) throw refusal();
+    return range;
+}
+
+std::pair<std::size_t, std::size_t> used_iterations(const Iterations& found, const std::string& asked) {
+    if (asked.empty()) return {found.count < 3 ? 0 : 1, found.count};
+    const IterationRange range = iteration_range(asked);
+    const std::size_t end = range.end.value_or(found.count);
+    if (range.begin >= end || end > found.count)
+        throw UsageError(
+            one_line(fmt::format("--iterations '{}': only {} were found", asked, plural(found.count, "iteration"))));
+    return {range.begin, end};
 }
 
 }  // namespace kbench

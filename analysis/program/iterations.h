@@ -45,9 +45,17 @@ Iterations iterations_from(std::span<const Symbol> symbols, const Spans& calls);
 /// The longest stretch of `symbols` in which `iteration` stands back to back; nothing where it does not occur.
 std::optional<Iterations> iterations_like(std::span<const Symbol> symbols, std::span<const Symbol> iteration);
 
-/// Which of the found iterations are used, [first, last): those that `asked` names as "A:B", counted from 1 with both
-/// ends included and either left out. Without it all but the first, which warms up, unless there are fewer than three.
-/// Throws UsageError where `asked` is no such text or there are not as many.
+/// Iterations by number, from 0 and without `end`; nothing: to the last one.
+struct IterationRange {
+    std::size_t begin = 0;
+    std::optional<std::size_t> end;
+};
+/// "A:B", either of which may be left out. Throws UsageError for anything else.
+IterationRange iteration_range(const std::string& text);
+
+/// Which of the found iterations are used, [first, last): those that `asked` names, see iteration_range(). Where it is
+/// empty, all but the first, which warms up, unless there are fewer than three. Throws UsageError where there are not
+/// as many.
 std::pair<std::size_t, std::size_t> used_iterations(const Iterations& found, const std::string& asked);
 
 }  // namespace kbench

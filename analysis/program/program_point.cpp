@@ -155,24 +155,24 @@ double ms_between(const ProgramMark& a, const ProgramMark& b) {
     return a.gpu_ms && b.gpu_ms ? *b.gpu_ms - *a.gpu_ms : static_cast<double>(b.at_ns - a.at_ns) / 1e6;
 }
 
-/// Times of whole iterations in ms, by marks: between the launches of the used iterations where two marks
-/// or more are there, else between all.
-std::vector<double> bare_times(const std::vector<ProgramMark>& marks, const LaunchCalls& calls, std::size_t used) {
-    if (calls.count == 0) return {};
-    const auto times_between = [&](std::int64_t first, std::int64_t last) {
+/// Times of whole iterations of `count` launches in ms, by marks: between the launches of the used iterations, which
+/// begin with `first`, where two marks or more are there, else between all.
+std::vector<double> bare_times(const std::vector<ProgramMark>& marks, std::int64_t first, std::int64_t count,
+                               std::int64_t used) {
+    if (count == 0) return {};
+    const auto times_between = [&](std::int64_t begin, std::int64_t end) {
         std::vector<double> ms;
         const ProgramMark* before = nullptr;
         for (const ProgramMark& mark : marks) {
-            if (mark.launch < first || mark.launch > last) continue;
+            if (mark.launch < begin || mark.launch > end) continue;
             const std::int64_t launches = before ? mark.launch - before->launch : 0;
-            if (launches > 0 && launches % calls.count == 0)
-                ms.push_back(ms_between(*before, mark) / static_cast<double>(launches / calls.count));
+            if (launches > 0 && launches % count == 0)
+                ms.push_back(ms_between(*before, mark) / static_cast<double>(launches / count));
             before = &mark;
         }
         return ms;
     };
-    const std::int64_t first = *calls.first, last = first + static_cast<std::int64_t>(used) * calls.count;
-    std::vector<double> ms = times_between(first, last);
+    std::vector<double> ms = times_between(first, first + used * count);
     if (ms.empty() && !marks.empty()) ms = times_between(0, std::ranges::max(marks, {}, &ProgramMark::launch).launch);
     return ms;
 }
@@ -250,7 +250,8 @@ void add_times(Point& point, const std::vector<Division>& all, const ProgramFile
     program.queued_ms = ms_of(median.queued);
     Timing latency;
     if (bare != nullptr && program.iterations_unavailable.empty())
-        latency.samples_ms = bare_times(bare->marks, calls, all.size());
+        latency.samples_ms =
+            bare_times(bare->marks, calls.first.value_or(0), calls.count, static_cast<std::int64_t>(all.size()));
     const bool is_bare = !latency.samples_ms.empty();
     if (!is_bare) {
         for (const Division& division : all) latency.samples_ms.push_back(ms_of(division.total()));
@@ -301,11 +302,6 @@ void add_notes(ProgramRun& program, const ProgramRuns& runs, const ProgramFile& 
 
 }  // namespace
 
-ProgramRuns program_runs(std::map<std::string, std::vector<ProgramFile>> files) {
-    return {std::move(files["records"]), std::move(files["bare"]), std::move(files["names"]),
-            std::move(files["counters"])};
-}
-
 std::string program_name(const std::vector<std::string>& arguments) {
     const auto base = [](const std::string& path) { return std::filesystem::path(path).filename().string(); };
     if (arguments.empty()) return "program";
@@ -354,6 +350,13 @@ ProgramLaunches program_launches(const ProgramRuns& runs, const ProgramOptions& 
             std::tie(found.rarest_first, found.rarest_count) = counts;
         }
     return found;
+}
+
+double bare_iteration_ms(const std::vector<ProgramFile>& bare, const ProgramLaunches& launches) {
+    const ProgramFile* file = chosen(bare, launches.rank);
+    if (file == nullptr) return 0;
+    const std::vector<double> ms = bare_times(file->marks, launches.first, launches.count, launches.iterations);
+    return ms.empty() ? 0 : summarise(ms).median;
 }
 
 Point program_point(const ProgramRuns& runs, const ProgramOptions& options, const GpuInfo& gpu) {

@@ -1,6 +1,6 @@
 // A point of a result from what a profiled program wrote: one iteration, step by step. Pure: it opens no file.
 //
-//     const kbench::ProgramRuns runs = kbench::program_runs(kbench::read_program_files("out"));
+//     const kbench::ProgramRuns runs{.records = kbench::read_program_files("records")["records"]};
 //     const kbench::Point point = kbench::program_point(runs, {.command = "python3 bench.py"}, gpu);
 #pragma once
 
@@ -20,9 +20,6 @@ namespace kbench {
 struct ProgramRuns {
     std::vector<ProgramFile> records = {}, bare = {}, names = {}, counters = {};
 };
-
-/// The files by purpose, as read_program_files() gives them.
-ProgramRuns program_runs(std::map<std::string, std::vector<ProgramFile>> files);
 
 struct ProgramOptions {
     std::string command = {};     ///< as the user typed it; empty: the process's arguments
@@ -51,6 +48,9 @@ struct ProgramLaunches {
 
 /// What records and names tell of the iterations; the other runs are not needed. Throws as program_point().
 ProgramLaunches program_launches(const ProgramRuns& runs, const ProgramOptions& options);
+
+/// The median time of an iteration in the run without records; 0 where its marks are none of such iterations.
+double bare_iteration_ms(const std::vector<ProgramFile>& bare, const ProgramLaunches& launches);
 
 /// The point of the process of rank 0, or of the one that launched most where there are no ranks. Times of kernels, of
 /// gaps and of waits are medians over the used iterations; `program`'s are those of the iteration of median length, so

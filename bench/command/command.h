@@ -68,6 +68,11 @@ std::filesystem::path report_directory(const std::string& out, const ResultFile&
 /// All of them, in `directory`, over those that are there.
 void write_reports(const std::filesystem::path& directory, const ExplainedResult& explained);
 
+/// The reports, then on standard output the result as JSON, every figure or the first screen. Files first: who reads
+/// standard output may go away.
+void write_and_print(const std::filesystem::path& directory, const ExplainedResult& explained, std::string_view format,
+                     bool verbose);
+
 /// Says on stderr what cannot be in the result at `path`, a line each; the exit code: 1 where there is anything, else
 /// 0.
 int tell_impossible(std::span<const std::string> figures, const std::string& path);

@@ -34,20 +34,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files first: who reads standard output may go away.
-void print(const ExplainedResult& explained, const RunRequest& request) {
-    write_reports(request.run.out, explained);
-    const int width = static_cast<int>(terminal_width().value_or(100));
-    put_text(request.format == "json" ? to_text(explained.result())
-             : request.verbose        ? write_terminal(explained, width)
-                                      : write_screen(explained, width));
-    say("wrote {}, report.html, report.md and trace.json\n", result_file_in(request.run.out).string());
-}
-
-}  // namespace
-
-namespace {
-
 /// What an earlier run of the sweep finished. The whole result is written anew when points are missing: until then
 /// the points alone tell what there is.
 FinishedPoints finished_points(const RunRequest& request, const Device& device, const PointStore& store,
@@ -110,6 +96,16 @@ std::optional<std::size_t> terminal_width() {
     winsize size{};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
     return std::nullopt;
+}
+
+void write_and_print(const fs::path& directory, const ExplainedResult& explained, std::string_view format,
+                     bool verbose) {
+    write_reports(directory, explained);
+    const int width = static_cast<int>(terminal_width().value_or(100));
+    put_text(format == "json" ? to_text(explained.result())
+             : verbose        ? write_terminal(explained, width)
+                              : write_screen(explained, width));
+    say("wrote {}, report.html, report.md and trace.json\n", result_file_in(directory).string());
 }
 
 std::string written(const Document& document, std::string_view format) {
@@ -177,7 +173,7 @@ int measure_and_report(RunRequest& request, const std::string& command_line, con
     if (result.points.empty()) return exit_code(result, end, request.run.counters);
     const ExplainedResult explained(result);
     const int impossible = tell_impossible(explained.impossible(), result_file_in(request.run.out).string());
-    print(explained, request);
+    write_and_print(request.run.out, explained, request.format, request.verbose);
     const int code = exit_code(result, end, request.run.counters);
     return code != 0 ? code : impossible;
 }

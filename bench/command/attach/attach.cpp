@@ -1,13 +1,8 @@
 // kbench attach: runs a program several times, one purpose each, and explains an iteration of it.
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <chrono>
+#include <fmt/ranges.h>
 
 #include "analysis/program/program_point.h"
-#include "analysis/report/render/render.h"
-#include "analysis/report/writers.h"
-#include "analysis/result/result_json.h"
 #include "bench/command/attach/attach_options.h"
 #include "bench/command/attach/program_runs.h"
 #include "bench/command/command.h"
@@ -29,12 +24,6 @@ namespace {
 
 /// A bare iteration that is shorter than the GPU's work in it was told apart wrongly.
 constexpr double least_of_busy = 0.9;
-
-double median_ms(const ProgramRuns& runs, const ProgramOptions& options, const GpuInfo& gpu) {
-    ProgramRuns alone{.records = runs.records, .bare = runs.bare, .names = {}, .counters = {}};
-    const Point point = program_point(alone, options, gpu);
-    return point.program->bare_ms;
-}
 
 /// The counters to read, and how a step's metrics follow from them; nothing where nothing is to be counted.
 struct Counting {
@@ -77,17 +66,16 @@ Counting counting(const Device& device, const CounterRequest& request) {
 
 /// Times without records: hears the call that an iteration makes least often, or all where it is not what the records
 /// called so.
-void run_bare(ProgramRunner& runner, const ProgramLaunches& calls, ProgramRuns& runs, const ProgramOptions& options,
-              const GpuInfo& gpu) {
+std::vector<ProgramFile> run_bare(ProgramRunner& runner, const ProgramLaunches& calls) {
     for (const bool hears_rarest : {true, false}) {
-        runs.bare = runner.run({.purpose = "bare", .calls = calls, .hears_rarest = hears_rarest});
-        if (median_ms(runs, options, gpu) >= least_of_busy * calls.kernels_ms) return;
+        std::vector<ProgramFile> bare = runner.run({.purpose = "bare", .calls = calls, .hears_rarest = hears_rarest});
+        if (bare_iteration_ms(bare, calls) >= least_of_busy * calls.kernels_ms) return bare;
     }
-    runs.bare.clear();  // neither is an iteration's
+    return {};  // neither is an iteration's
 }
 
-ProgramRuns make_runs(const AttachRequest& request, const std::filesystem::path& out, ProgramOptions& options,
-                      const Counting& counting, const GpuInfo& gpu) {
+ProgramRuns make_runs(const AttachRequest& request, const std::filesystem::path& out, const ProgramOptions& options,
+                      const Counting& counting) {
     ProgramRunner runner(request.command, out);
     Progress progress(request.quiet);
     ProgramRuns runs;
@@ -100,7 +88,7 @@ ProgramRuns make_runs(const AttachRequest& request, const std::filesystem::path&
     const ProgramLaunches calls = program_launches(runs, options);
     if (calls.count == 0 || !calls.unavailable.empty()) return runs;
     progress.show("running it without records");
-    run_bare(runner, calls, runs, options, gpu);
+    runs.bare = run_bare(runner, calls);
     if (counting.counters.empty()) return runs;
     progress.show("running it for counters");
     runs.counters = runner.run({.purpose = "counters", .calls = calls, .counters = counting.counters});
@@ -120,6 +108,7 @@ int attach_command(const std::vector<std::string>& arguments, const std::string&
     const DeviceList devices = choose_devices({.backend = "cuda"}, remark);
     Device& device = *devices.front();
     const std::unique_ptr<Profiler> profiler = make_profiler(device);
+    profiler->check(request.counters);
     const std::string cache = cache_directory();
     const OutputDirectory out = prepare_directory(request.out, "attach-" + program_name(request.command));
 
@@ -128,23 +117,18 @@ int attach_command(const std::vector<std::string>& arguments, const std::string&
     result.options["counters"] = fmt::format("{}", fmt::join(request.counters.sets, ","));
     result.ceilings = obtain_ceilings(ceiling_source(device, *profiler), result.environment, request.ceilings,
                                       ceiling_file(cache), result.warnings);
-    const GpuInfo& gpu = result.environment.gpu.value();
     const Counting counted = counting(device, request.counters);
     profiler->detach();
-    ProgramOptions options{.command = fmt::format("{}", fmt::join(request.command, " ")),
-                           .from = request.from,
-                           .iterations = request.iterations,
-                           .metrics_of = counted.metrics_of,
-                           .counters = counted.run};
-    const ProgramRuns runs = make_runs(request, out.path, options, counted, gpu);
-    result.points.push_back(program_point(runs, options, gpu));
+    const ProgramOptions options{.command = fmt::format("{}", fmt::join(request.command, " ")),
+                                 .from = request.from,
+                                 .iterations = request.iterations,
+                                 .metrics_of = counted.metrics_of,
+                                 .counters = counted.run};
+    const ProgramRuns runs = make_runs(request, out.path, options, counted);
+    result.points.push_back(program_point(runs, options, result.environment.gpu.value()));
     write_result(out.path, result, request.compress);
     const ExplainedResult explained(result);
-    write_reports(out.path, explained);
-    put_text(request.format == "json" ? to_text(result)
-             : request.verbose        ? write_terminal(explained, static_cast<int>(terminal_width().value_or(100)))
-                                      : write_screen(explained, static_cast<int>(terminal_width().value_or(100))));
-    say("wrote {}, report.html, report.md and trace.json\n", result_file_in(out.path).string());
+    write_and_print(out.path, explained, request.format, request.verbose);
     return tell_impossible(explained.impossible(), result_file_in(out.path).string());
 }
 

@@ -1,10 +1,14 @@
 // The table of options of `kbench attach`.
 #include "bench/command/attach/attach_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
+#include "analysis/program/iterations.h"
 #include "bench/command/option_values.h"
+#include "bench/command/repeated/child.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -22,8 +26,12 @@ const OptionOf<AttachRequest> table[] = {
     {"--from", "RANGE", "found",
      "an iteration begins with this NVTX range, module or op; otherwise where kernels repeat",
      [](AttachRequest& r, const std::string& text) { r.from = text; }},
-    {"--iterations", "A:B", "all but the first", "which of the iterations are used, from 1, both ends included",
-     [](AttachRequest& r, const std::string& text) { r.iterations = text; }},
+    {"--iterations", "A:B", "all but the first",
+     "which of the iterations are used, counted from 0, B not included; either may be left out",
+     [](AttachRequest& r, const std::string& text) {
+         iteration_range(text);
+         r.iterations = text;
+     }},
     {"--counters", "SET,...", "core",
      "hardware counters, one pass an iteration: none, core or sets of `kbench list metrics`",
      [](AttachRequest& r, const std::string& text) { set_sets(r.counters, text); }},
@@ -60,6 +68,8 @@ ParsedAttach parse_attach(const std::vector<std::string>& arguments) {
     if (end != arguments.end()) request.command.assign(std::next(end), arguments.end());
     if (request.command.empty())
         throw UsageError("no program: write it behind --, as in kbench attach -- python3 train.py");
+    if (!is_program(request.command.front()))
+        throw UsageError(fmt::format("there is no program '{}'", request.command.front()));
     return parsed;
 }
 

@@ -5,8 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
 #include "bench/command/repeated/child.h"
 #include "kbench/error.h"
@@ -29,20 +27,13 @@ fs::path find_beside_program(std::initializer_list<const char*> places) {
     return {};
 }
 
-#ifdef KBENCH_HAVE_CUDA
-/// NAME=value with what that variable holds before it.
-std::string put_behind(const char* name, const std::string& value) {
-    const char* rest = std::getenv(name);
-    return fmt::format("{}={}{}{}", name, rest != nullptr ? rest : "", rest != nullptr && *rest != '\0' ? ":" : "",
-                       value);
-}
-#endif
-
-/// NAME=value with what that variable holds behind it.
-std::string put_before(const char* name, const std::string& value) {
-    const char* rest = std::getenv(name);
-    return fmt::format("{}={}{}{}", name, value, rest != nullptr && *rest != '\0' ? ":" : "",
-                       rest != nullptr ? rest : "");
+/// NAME=value for a list of folders that gets one more, before or behind those that it has.
+std::string with_folder(const char* name, const fs::path& folder, bool is_first) {
+    const char* value = std::getenv(name);
+    const std::string others = value != nullptr ? value : "";
+    if (others.empty()) return fmt::format("{}={}", name, folder.string());
+    return is_first ? fmt::format("{}={}:{}", name, folder.string(), others)
+                    : fmt::format("{}={}:{}", name, others, folder.string());
 }
 
 }  // namespace
@@ -74,8 +65,8 @@ std::vector<ProgramFile> ProgramRunner::run(const RunSettings& settings) {
         fmt::format("KBENCH_ATTACH_RANGES={}", calls.graphs > 0 ? calls.graphs : calls.kernels),
     };
 #ifdef KBENCH_HAVE_CUDA  // the library needs CUPTI, and CUPTI opens others by their names
-    if (const std::string cupti = cuda::cupti_folder().string(); !cupti.empty())
-        variables.push_back(put_behind("LD_LIBRARY_PATH", cupti));
+    if (const fs::path cupti = cuda::cupti_folder(); !cupti.empty())
+        variables.push_back(with_folder("LD_LIBRARY_PATH", cupti, false));
 #endif
     if (settings.hears_rarest)
         variables.insert(variables.end(), {"KBENCH_ATTACH_CALL=" + calls.rarest,
@@ -83,7 +74,7 @@ std::vector<ProgramFile> ProgramRunner::run(const RunSettings& settings) {
                                            fmt::format("KBENCH_ATTACH_CALL_PERIOD={}", calls.rarest_count)});
     if (settings.purpose == "names") {
         variables.push_back("NVTX_INJECTION64_PATH=" + library_.string());
-        if (!hook_.empty()) variables.push_back(put_before("PYTHONPATH", hook_.string()));
+        if (!hook_.empty()) variables.push_back(with_folder("PYTHONPATH", hook_, true));
     }
     const fs::path log = folder / "log.txt";
     const Finished finished =

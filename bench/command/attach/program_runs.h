@@ -17,7 +17,6 @@ struct RunSettings {
     ProgramLaunches calls = {};              ///< as the records have them
     bool hears_rarest = false;               ///< bare: only that call
     std::vector<std::string> counters = {};  ///< as the chip calls them
-    bool names = false;                      ///< ranges and, of Python, the hook
 };
 
 /// Runs a program again and again, and keeps in a folder what it writes.

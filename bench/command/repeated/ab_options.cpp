@@ -14,6 +14,7 @@
 #include "bench/command/micro_options.h"
 #include "bench/command/option_values.h"
 #include "bench/command/options.h"
+#include "bench/command/repeated/child.h"
 #include "bench/command/repeated/printed_metric.h"
 #include "kbench/error.h"
 
@@ -103,23 +104,6 @@ AbCommand command_of(std::string_view option, const std::string& own, const std:
     all.insert(all.end(), words.begin(), words.end());
     command.arguments = std::move(all);
     return command;
-}
-
-/// Whether a shell would find a program of this name.
-bool is_program(const std::string& name) {
-    const auto may_run = [](const std::filesystem::path& path) {
-        std::error_code none;
-        return std::filesystem::is_regular_file(path, none) && access(path.c_str(), X_OK) == 0;
-    };
-    if (name.find('/') != name.npos) return may_run(name);
-    const char* path = std::getenv("PATH");
-    std::string_view folders = path == nullptr ? "/bin:/usr/bin" : path;
-    for (;;) {  // an empty one is this folder
-        const std::size_t colon = folders.find(':');
-        if (may_run(std::filesystem::path(folders.substr(0, colon)) / name)) return true;
-        if (colon == folders.npos) return false;
-        folders.remove_prefix(colon + 1);
-    }
 }
 
 /// A side with --metric: its words, then those that both have.

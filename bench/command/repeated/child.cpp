@@ -245,6 +245,22 @@ Finished run_child(const std::string& program, const std::vector<std::string>& a
     return finished;
 }
 
+bool is_program(const std::string& name) {
+    const auto may_run = [](const std::filesystem::path& path) {
+        std::error_code none;
+        return std::filesystem::is_regular_file(path, none) && access(path.c_str(), X_OK) == 0;
+    };
+    if (name.find('/') != name.npos) return may_run(name);
+    const char* path = std::getenv("PATH");
+    std::string_view folders = path == nullptr ? "/bin:/usr/bin" : path;
+    for (;;) {  // an empty one is this folder
+        const std::size_t colon = folders.find(':');
+        if (may_run(std::filesystem::path(folders.substr(0, colon)) / name)) return true;
+        if (colon == folders.npos) return false;
+        folders.remove_prefix(colon + 1);
+    }
+}
+
 void throw_if_stopped() {
     if (const int signal = StopSignals::asked(); signal != 0)
         throw MeasurementError(fmt::format("signal {} asked for it", signal));

@@ -27,6 +27,9 @@ Finished run_child(const std::string& program, const std::vector<std::string>& a
                    const std::filesystem::path& log, Logged logged = Logged::errors,
                    const std::vector<std::string>& variables = {});
 
+/// Whether a shell would find a program of this name.
+bool is_program(const std::string& name);
+
 /// Throws MeasurementError where a stop was asked for.
 void throw_if_stopped();
 

@@ -177,12 +177,15 @@ TEST(UsedIterations, LeaveOutTheFirstUnlessThereAreFew) {
 }
 
 TEST(UsedIterations, AreThoseAskedFor) {
-    EXPECT_THAT(used_iterations({.count = 9}, "3:5"), Pair(2, 5));
-    EXPECT_THAT(used_iterations({.count = 9}, "3:"), Pair(2, 9));
+    EXPECT_THAT(used_iterations({.count = 9}, "2:5"), Pair(2, 5));
+    EXPECT_THAT(used_iterations({.count = 9}, "2:"), Pair(2, 9));
     EXPECT_THAT(used_iterations({.count = 9}, ":4"), Pair(0, 4));
-    EXPECT_THAT(used_iterations({.count = 9}, "7"), Pair(6, 7));
-    for (const char* wrong : {"0:2", "5:3", "1:10", "x", "1:2:3", "-1:2", "1: 2"})
+    EXPECT_THAT(used_iterations({.count = 9}, "6:7"), Pair(6, 7));
+    EXPECT_THAT(used_iterations({.count = 9}, "0:9"), Pair(0, 9));
+    for (const char* wrong : {"5:3", "5:5", "0:10", "9:", "7", "x", "1:2:3", "-1:2", "1: 2"})
         EXPECT_THROW(used_iterations({.count = 9}, wrong), UsageError) << wrong;
+    for (const char* wrong : {"5:3", "5:5", "7", "x", "1:2:3", "-1:2", "1: 2"})
+        EXPECT_THROW(iteration_range(wrong), UsageError) << wrong;
 }
 
 }  // namespace

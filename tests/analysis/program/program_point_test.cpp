@@ -216,7 +216,7 @@ TEST(ProgramPoint, TakesMediansOverIterationsWithoutTheFirst) {
     EXPECT_EQ(point.program->iterations, 5);
     EXPECT_EQ(point.activity.runs, 5);
     EXPECT_EQ(point.steps[0].kernels[0].time_us, 2);
-    const Point asked = point_of({.records = {file}}, {.iterations = "5:5"});
+    const Point asked = point_of({.records = {file}}, {.iterations = "4:5"});
     EXPECT_EQ(asked.program->iterations, 1);
     EXPECT_EQ(asked.steps[0].kernels[0].time_us, 50);
     EXPECT_THROW(point_of({.records = {file}}, {.iterations = "5:9"}), UsageError);
@@ -320,6 +320,13 @@ TEST(ProgramPoint, TakesIterationsTimesFromTheRunWithoutRecords) {
     EXPECT_DOUBLE_EQ(point.program->bare_ms, 2.004);
     EXPECT_DOUBLE_EQ(point.activity.unprofiled_ms, 2.004);
     EXPECT_THAT(point.program->notes, IsEmpty());
+}
+
+TEST(BareIteration, IsTheMedianBetweenMarksOfIterations) {
+    const ProgramLaunches launches = program_launches({.records = {training("records", 6, false).read()}}, {});
+    EXPECT_DOUBLE_EQ(bare_iteration_ms({bare_run(6, 6).read()}, launches), 2.004);
+    EXPECT_EQ(bare_iteration_ms({bare_run(6, 5).read()}, launches), 0) << "5 launches are no iteration";
+    EXPECT_EQ(bare_iteration_ms({}, launches), 0);
 }
 
 TEST(ProgramPoint, TakesTheGpusMarksBeforeTheHosts) {
@@ -438,7 +445,7 @@ TEST(ProgramLaunches, AreThoseThatLaterRunsMarkAndCount) {
     EXPECT_EQ(launches.count, 6);
     EXPECT_EQ(launches.iterations, 5);
     EXPECT_EQ(launches.unavailable, "");
-    EXPECT_EQ(program_launches({.records = {file}}, {.iterations = "3:4"}).first, 15);
+    EXPECT_EQ(program_launches({.records = {file}}, {.iterations = "2:4"}).first, 15);
     EXPECT_THROW(program_launches(ProgramRuns{}, {}), UsageError);
 }
 

@@ -17,19 +17,21 @@ using testing::HasSubstr;
 
 TEST(AttachOptions, WhatStandsBehindDashesIsTheProgram) {
     const AttachRequest request =
-        parse_attach({"--out", "o", "--counters", "none", "--", "python3", "a.py", "--", "--out"}).request;
+        parse_attach({"--out", "o", "--counters", "none", "--", "sh", "a.sh", "--", "--out"}).request;
     EXPECT_EQ(request.out, "o");
     EXPECT_TRUE(request.counters.nothing());
-    EXPECT_THAT(request.command, ElementsAre("python3", "a.py", "--", "--out"));
-    EXPECT_THAT(parse_attach({"--", "a"}).request.counters.sets, ElementsAre("core"));
+    EXPECT_THAT(request.command, ElementsAre("sh", "a.sh", "--", "--out"));
+    EXPECT_THAT(parse_attach({"--", "sh"}).request.counters.sets, ElementsAre("core"));
 }
 
 TEST(AttachOptions, RefusesWhatItCannotDo) {
     EXPECT_THAT(refusal_of([] { parse_attach({}); }), HasSubstr("no program"));
     EXPECT_THAT(refusal_of([] { parse_attach({"--"}); }), HasSubstr("no program"));
     EXPECT_THAT(refusal_of([] { parse_attach({"python3", "a.py"}); }), HasSubstr("python3"));
-    EXPECT_THAT(refusal_of([] { parse_attach({"--counters", "core,samples", "--", "a"}); }), HasSubstr("samples"));
-    EXPECT_THAT(refusal_of([] { parse_attach({"--format", "html", "--", "a"}); }), HasSubstr("text, json"));
+    EXPECT_THAT(refusal_of([] { parse_attach({"--counters", "core,samples", "--", "sh"}); }), HasSubstr("samples"));
+    EXPECT_THAT(refusal_of([] { parse_attach({"--format", "html", "--", "sh"}); }), HasSubstr("text, json"));
+    EXPECT_THAT(refusal_of([] { parse_attach({"--iterations", "5", "--", "sh"}); }), HasSubstr("must be A:B"));
+    EXPECT_THAT(refusal_of([] { parse_attach({"--", "no-such-program"}); }), HasSubstr("no program 'no-such-program'"));
 }
 
 TEST(AttachOptions, TheReferenceInDocsIsTheTable) {
