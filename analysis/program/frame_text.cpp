@@ -53,6 +53,9 @@ std::string_view attribute(std::string_view text, std::string_view name) {
     return value;
 }
 
+/// The largest dimension: no memory holds as many elements, and sums of such sizes fit into 64 bits.
+constexpr std::int64_t most_dimension = std::int64_t{1} << 60;
+
 std::optional<std::int64_t> whole_number(std::string_view text) {
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -76,7 +79,7 @@ std::optional<Sizes> sizes_in(std::string_view text) {
             number.remove_prefix(std::min(number.find_first_not_of(' '), number.size()));
             if (depth == 2 && !number.empty()) {
                 const std::optional<std::int64_t> size = whole_number(number);
-                if (!size) return std::nullopt;
+                if (!size || *size > most_dimension) return std::nullopt;
                 sizes.back().push_back(*size);
             }
             if (c == ']') --depth;
@@ -107,6 +110,8 @@ FrameKind kind_of_op(std::string_view name, bool has_sequence_or_sizes) {
 
 }  // namespace
 
+std::optional<std::int64_t> sequence_in(std::string_view text) { return whole_number(attribute(text, attributes[0])); }
+
 Frame parse_frame(std::string_view text) {
     if (std::optional<Frame> module = module_frame(text)) return *module;
     std::size_t end = text.size();
@@ -115,7 +120,7 @@ Frame parse_frame(std::string_view text) {
     const bool is_evaluation = text.starts_with(evaluation_prefix);
     frame.name = text.substr(0, end);
     const std::string_view rest = text.substr(end);
-    frame.sequence = whole_number(attribute(rest, attributes[0]));
+    frame.sequence = sequence_in(rest);
     const std::string_view sizes = attribute(rest, attributes[2]);
     if (const std::optional<Sizes> known = sizes_in(sizes)) {
         frame.sizes = *known;

@@ -42,4 +42,7 @@ struct Frame {
 /// (PyTorch, torch/csrc/autograd/profiler_legacy.cpp, getNvtxStr).
 Frame parse_frame(std::string_view text);
 
+/// Frame::sequence of an op's text alone: most of a million texts are of no more interest.
+std::optional<std::int64_t> sequence_in(std::string_view text);
+
 }  // namespace kbench

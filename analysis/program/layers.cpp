@@ -2,13 +2,10 @@
 #include "analysis/program/layers.h"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
-#include <set>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "models/base/lists.h"
+#include "models/base/values.h"
 
 namespace kbench {
 namespace {
@@ -38,12 +35,6 @@ std::string own_ranges(const Chain& chain) {
     });
 }
 
-std::string without_namespaces(std::string_view name) {
-    const std::size_t arguments = std::min(name.find('<'), name.size());
-    const std::size_t colons = name.substr(0, arguments).rfind("::");
-    return std::string(colons == name.npos ? name : name.substr(colons + 2));
-}
-
 void add_ops(ActivityLayer& layer, const Chain& chain, std::size_t from) {
     for (std::size_t i = from; i < chain.size(); ++i)
         if (chain[i].frame.kind == FrameKind::op) layer.ops.push_back(chain[i]);
@@ -58,7 +49,7 @@ void add_call(ActivityLayer& layer, const OpFrame& call) {
 void add_module(ActivityLayer& layer, const Chain& chain, std::optional<std::size_t> module) {
     if (!module) {
         layer.layer = own_ranges(chain);
-        if (layer.layer.empty() && !layer.ops.empty()) layer.layer = without_namespaces(layer.ops.front().frame.name);
+        if (layer.layer.empty() && !layer.ops.empty()) layer.layer = unqualified(layer.ops.front().frame.name);
         return;
     }
     const Frame& frame = chain[*module].frame;
@@ -102,17 +93,6 @@ ActivityLayer chain_layer(const Chain& chain) {
     }
     layer.direction = Direction::bwd;
     return layer;
-}
-
-/// The sequence number in an op's text, without parsing the rest: most of a million texts are not of interest.
-std::optional<std::int64_t> sequence_in(std::string_view text) {
-    constexpr std::string_view name = ", seq = ";
-    const std::size_t at = text.find(name);
-    std::int64_t number = 0;
-    if (at == text.npos) return std::nullopt;
-    const char* begin = text.data() + at + name.size();
-    return std::from_chars(begin, text.data() + text.size(), number).ec == std::errc{} ? std::optional(number)
-                                                                                       : std::nullopt;
 }
 
 /// By sequence number the range of the op in the forward whose node has that number and name.
@@ -188,10 +168,15 @@ const std::string& ActivityLayer::sub() const {
     return ops.empty() || ops.back().range == call ? none : ops.back().frame.name;
 }
 
+std::string unqualified(std::string_view name) {
+    const std::size_t colons = name.substr(0, name.find('<')).rfind("::");
+    return std::string(colons == name.npos ? name : name.substr(colons + 2));
+}
+
 std::string plain_op_name(std::string_view name) {
     std::string plain;
-    for (const char c : without_namespaces(name))
-        if (c != '_') plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    for (const char c : lower(unqualified(name)))
+        if (c != '_') plain += c;
     const std::size_t end = plain.find_last_not_of("0123456789") + 1;
     constexpr std::string_view suffix = "backward";
     if (std::string_view(plain).substr(0, end).ends_with(suffix) && end > suffix.size())

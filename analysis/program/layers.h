@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/program/frame_text.h"
@@ -46,6 +47,9 @@ struct ActivityLayer {
 /// The layers of activities [begin, end) of the file. A node of the backward has the layer of the op with its sequence
 /// number: of several ops with that number the one it is named after, else the last.
 std::vector<ActivityLayer> layers_of(const ProgramFile& file, std::size_t begin, std::size_t end);
+
+/// "addmm" of "aten::addmm"; template arguments keep theirs.
+std::string unqualified(std::string_view name);
 
 /// The name without its namespaces, underscores around it and "Backward0" at its end, in small letters: "addmm" for
 /// both aten::addmm_ and AddmmBackward0. Underscores within it are left out, too.

@@ -17,6 +17,7 @@ namespace {
 using Shape = std::vector<std::int64_t>;
 
 constexpr double index_bytes = 8;
+constexpr double most_whole = 1e18;  ///< more is not read right, and may be no whole number
 
 double elements(const Shape& shape) {
     return std::accumulate(shape.begin(), shape.end(), 1.0,
@@ -30,7 +31,7 @@ double elements_of(const Sizes& sizes, std::size_t index) {
 
 /// Rows of the last dimension.
 std::int64_t row_count(const Shape& shape) {
-    return static_cast<std::int64_t>(std::min(elements(shape), 1e18)) / std::max<std::int64_t>(1, shape.back());
+    return static_cast<std::int64_t>(std::min(elements(shape), most_whole)) / std::max<std::int64_t>(1, shape.back());
 }
 
 bool has_sizes(const Sizes& sizes, std::initializer_list<std::size_t> dimensions) {
@@ -48,6 +49,7 @@ class OpCount {
     OpCount(const OpCall& op_call, double bytes) : call(op_call), element_bytes_(bytes) {}
 
     bool is_backward() const { return !call.node.empty(); }
+    Direction direction() const { return is_backward() ? Direction::bwd : Direction::fwd; }
     /// Activations in the forward, gradients in the backward.
     Role made() const { return is_backward() ? Role::gradients : Role::activations; }
     void read(Role role, double number) { add(result.cost.bytes_read, role, number * element_bytes_); }
@@ -80,7 +82,7 @@ void multiply(OpCount& count, const Product& product, Role left, Role right, Rol
     count.read(left, product.batch * product.m * product.k);
     count.read(right, product.batch * product.k * product.n);
     count.write(out, product.batch * product.m * product.n);
-    if (product.batch == 1)
+    if (product.batch == 1 && std::max({product.m, product.n, product.k}) < most_whole)
         count.result.shape = shape_text({{'m', static_cast<std::int64_t>(product.m)},
                                          {'n', static_cast<std::int64_t>(product.n)},
                                          {'k', static_cast<std::int64_t>(product.k)}});
@@ -158,18 +160,18 @@ void linear(OpCount& count) {
     if (product && sizes.size() > 2 && !sizes[2].empty()) add_bias(count, *product, sizes[2]);
 }
 
-/// q [b, h, queries, d], k and v [b, h_k, keys, d]; the backward has the gradient of the output before them. FLOPs a
-/// pair and a query as in models/ops/attention.h.
+/// q [b, h, queries, d], k and v [b, h_k, keys, d]; the backward has the gradient of the output before them.
 void attention(OpCount& count) {
     const std::size_t first = count.is_backward() ? 1 : 0;
     const Sizes& sizes = count.call.sizes;
     if (sizes.size() < first + 3) return;
     const Shape &q = sizes[first], &k = sizes[first + 1], &v = sizes[first + 2];
     if (q.size() != 4 || k.size() != 4 || v.size() != 4 || q[3] != k[3] || k[2] != v[2]) return;
-    const double rows = elements(q) / std::max<double>(1, static_cast<double>(q[3])), size = static_cast<double>(q[3]);
+    const AttentionShape shape{q[0], q[1], q[2], q[3]};
+    const double rows = shape.queries();
     const std::optional<bool> causal = named_causal(count.call.kernel);
     double pairs = rows * static_cast<double>(k[2]);
-    if (causal == true && q[2] == k[2]) pairs = AttentionShape{q[0], q[1], q[2], q[3]}.causal_pairs();
+    if (causal == true && q[2] == k[2]) pairs = shape.causal_pairs();
     count.result.counts_all_pairs = !causal;
     count.read(Role::activations, elements(q) + elements(k) + elements(v));
     const double out = rows * static_cast<double>(v[3]);
@@ -177,14 +179,13 @@ void attention(OpCount& count) {
         count.read(Role::gradients, out);
         count.read(Role::activations, out);
         count.write(Role::gradients, elements(q) + elements(k) + elements(v));
-        count.flops(pairs * (10 * size + 5) + rows * 4 * size);
-        count.result.matrix_flops = pairs * 10 * size;
     } else {
         count.write(Role::activations, out);
-        count.flops(pairs * (4 * size + 4) + rows * size);
-        count.result.matrix_flops = pairs * 4 * size;
     }
-    if (q == k) count.result.shape = AttentionShape{q[0], q[1], q[2], q[3]}.text();
+    const Work work = Attention::work_of(count.direction(), pairs, rows, shape.head_size, false);
+    count.flops(work.flops);
+    count.result.matrix_flops = work.matrix_flops;
+    if (q == k) count.result.shape = shape.text();
 }
 
 /// Gradients of in and weight: dout [n, k, p, q], in [n, c, h, w], weight [k, c, r, s]. The forward does not say its
@@ -212,7 +213,7 @@ void layer_norm(OpCount& count) {
     if (x.back() != sizes[weight][0] || x.back() == 0) return;
     const LayerNorm op{.rows = row_count(x), .width = x.back()};
     const auto width = static_cast<double>(op.width);
-    count.flops(op.work(count.is_backward() ? Direction::bwd : Direction::fwd).flops);
+    count.flops(op.work(count.direction()).flops);
     count.result.shape = op.text();
     count.read(Role::activations, elements(x));
     if (count.is_backward()) {
@@ -225,12 +226,12 @@ void layer_norm(OpCount& count) {
     }
 }
 
-/// In or (dout, out) of any shape, along a dimension that the sizes do not tell; FLOPs an element as in
-/// models/ops/softmax.h. Backward: times the gradient, its sum, their difference, times the probability.
+/// In or (dout, out) of any shape, along a dimension that the sizes do not tell. Backward, as many FLOPs: times the
+/// gradient, its sum, their difference, times the probability.
 void softmax(OpCount& count) {
     const double all = elements_of(count.call.sizes, 0);
     if (all == 0) return;
-    count.flops(4 * all);
+    count.flops(Softmax::score_flops * all);
     count.read(Role::activations, all);
     if (count.is_backward()) count.read(Role::gradients, all);
     count.write(count.made(), all);
@@ -257,12 +258,12 @@ void embedding_backward(OpCount& count) {
     count.write(Role::gradients, elements_of(count.call.forward_sizes, 0));
 }
 
-/// logits [rows, classes], targets [rows]; the loss is one number. FLOPs as in models/ops/cross_entropy.h.
+/// logits [rows, classes], targets [rows]; the loss is one number.
 void cross_entropy(OpCount& count) {
     const Sizes& sizes = count.call.sizes;
     if (!has_sizes(sizes, {2, 1})) return;
     const auto rows = static_cast<double>(sizes[0][0]), classes = static_cast<double>(sizes[0][1]);
-    count.flops(rows * (3 * classes + 3));
+    count.flops(CrossEntropy::work_of(Direction::fwd, sizes[0][0], sizes[0][1]).flops);
     count.read(Role::logits, rows * classes);
     count.read_indices(rows);
 }
@@ -319,48 +320,6 @@ void recurrent(OpCount& count) {
     count.read(Role::weights, static_cast<double>(sizes[3][0]));
 }
 
-/// How many FLOPs an element of the result takes.
-struct Elementwise {
-    std::string_view name;
-    double flops;
-};
-constexpr Elementwise elementwise_table[] = {
-    {"add", 1},
-    {"sub", 1},
-    {"rsub", 1},
-    {"mul", 1},
-    {"div", 1},
-    {"neg", 1},
-    {"abs", 1},
-    {"reciprocal", 1},
-    {"pow", 1},
-    {"sqrt", 1},
-    {"exp", 1},
-    {"log", 1},
-    {"sin", 1},
-    {"cos", 1},
-    {"erf", 1},
-    {"maximum", 1},
-    {"minimum", 1},
-    {"rsqrt", 2},     // a root and a quotient
-    {"sigmoid", 3},   // an exponential, an addition and a quotient
-    {"addcmul", 3},   // two products and a sum
-    {"addcdiv", 3},   //
-    {"lerp", 3},      //
-    {"hardtanh", 2},  // two comparisons, as has clamp
-    {"tanh", facts_of(Activation::tanh).forward_flops},
-    {"relu", facts_of(Activation::relu).forward_flops},
-    {"silu", facts_of(Activation::silu).forward_flops},
-    {"threshold", facts_of(Activation::relu).backward_flops},  // relu's backward
-};
-constexpr Elementwise elementwise_backward_table[] = {
-    {"tanh", 3},     // dout (1 - out^2): out is saved
-    {"sigmoid", 3},  //
-    {"silu", facts_of(Activation::silu).backward_flops},
-    {"threshold", facts_of(Activation::relu).backward_flops},
-    {"hardtanh", 2},
-};
-
 /// All operands read, one result written, which is as large as broadcasting makes it.
 void elementwise(OpCount& count, double flops) {
     std::vector<std::int64_t> out;
@@ -415,120 +374,122 @@ void gelu(OpCount& count) {
     elementwise(count, count.is_backward() ? facts.backward_flops : facts.forward_flops);
 }
 
-struct Family {
-    std::string_view name;  ///< plain_op_name()
-    void (*add)(OpCount&);
+/// What is known of an op by its plain_op_name(): kbench's kind, and what it costs.
+struct OpRow {
+    std::string_view name, kind = {};   ///< `kind`: empty where kbench has no such kind
+    void (*count)(OpCount&) = nullptr;  ///< also in the backward, unless that has one of its own
+    void (*count_backward)(OpCount&) = nullptr;
+    /// FLOPs that an element of the result takes, of an elementwise op; 0: unknown.
+    double flops = 0, backward_flops = 0;
 };
-constexpr Family families[] = {
-    {"addmm", addmm},
-    {"baddbmm", addmm},
-    {"mm", mm},
-    {"bmm", mm},
-    {"matmul", mm},
-    {"linear", linear},
-    {"scaleddotproductattention", attention},
-    {"scaleddotproductflashattention", attention},
-    {"scaleddotproductefficientattention", attention},
-    {"scaleddotproductcudnnattention", attention},
-    {"layernorm", layer_norm},
-    {"nativelayernorm", layer_norm},
-    {"softmax", softmax},
-    {"logsoftmax", softmax},
-    {"softmaxbackwarddata", softmax},
-    {"logsoftmaxbackwarddata", softmax},
-    {"embedding", embedding},
-    {"crossentropyloss", cross_entropy},
-    {"nlllossnd", nll_loss},
-    {"nllloss", nll_loss},
-    {"nlllossforward", nll_loss},
-    {"cudnnrnn", recurrent},
-    {"sum", reduction},
-    {"mean", reduction},
-    {"clone", same_again},
-    {"contiguous", same_again},
-    {"gelu", gelu},
-};
-/// Where an op of the backward takes other arguments than its forward.
-constexpr Family backward_families[] = {
-    {"convolution", convolution_backward},
-    {"embeddingdense", embedding_backward},
-    {"nllloss", nll_loss_backward},
+constexpr double relu_backward_flops = facts_of(Activation::relu).backward_flops;
+constexpr OpRow op_rows[] = {
+    {.name = "addmm", .kind = Gemm::kind, .count = addmm},
+    {.name = "baddbmm", .kind = Gemm::kind, .count = addmm},
+    {.name = "mm", .kind = Gemm::kind, .count = mm},
+    {.name = "bmm", .kind = Gemm::kind, .count = mm},
+    {.name = "matmul", .kind = Gemm::kind, .count = mm},
+    {.name = "linear", .kind = Gemm::kind, .count = linear},
+    {.name = "scaleddotproductattention", .kind = Attention::kind, .count = attention},
+    {.name = "scaleddotproductflashattention", .kind = Attention::kind, .count = attention},
+    {.name = "scaleddotproductefficientattention", .kind = Attention::kind, .count = attention},
+    {.name = "scaleddotproductcudnnattention", .kind = Attention::kind, .count = attention},
+    {.name = "layernorm", .kind = LayerNorm::kind, .count = layer_norm},
+    {.name = "nativelayernorm", .kind = LayerNorm::kind, .count = layer_norm},
+    {.name = "rmsnorm", .kind = RmsNorm::kind},
+    {.name = "batchnorm", .kind = BatchNorm::kind},
+    {.name = "nativebatchnorm", .kind = BatchNorm::kind},
+    {.name = "cudnnbatchnorm", .kind = BatchNorm::kind},
+    {.name = "conv2d", .kind = Conv2d::kind},
+    {.name = "convolution", .count_backward = convolution_backward},
+    {.name = "softmax", .kind = Softmax::kind, .count = softmax},
+    {.name = "softmaxbackwarddata", .kind = Softmax::kind, .count = softmax},
+    {.name = "logsoftmax", .count = softmax},
+    {.name = "logsoftmaxbackwarddata", .count = softmax},
+    {.name = "embedding", .kind = Embedding::kind, .count = embedding},
+    {.name = "embeddingdense", .kind = Embedding::kind, .count_backward = embedding_backward},
+    {.name = "crossentropyloss", .kind = CrossEntropy::kind, .count = cross_entropy},
+    {.name = "nlllossnd", .count = nll_loss},
+    {.name = "nllloss", .count = nll_loss, .count_backward = nll_loss_backward},
+    {.name = "nlllossforward", .count = nll_loss},
+    {.name = "ctcloss", .kind = Ctc::kind},
+    {.name = "cudnnrnn", .count = recurrent},
+    {.name = "lstm", .kind = Lstm::kind},
+    {.name = "gru", .kind = Gru::kind},
+    {.name = "rnntanh", .kind = Rnn::kind},
+    {.name = "adamw.step", .kind = AdamW::kind},
+    {.name = "sum", .count = reduction},
+    {.name = "mean", .count = reduction},
+    {.name = "clone", .count = same_again},
+    {.name = "contiguous", .count = same_again},
+    {.name = "gelu", .count = gelu},
+    {.name = "relu", .kind = Relu::kind, .flops = facts_of(Activation::relu).forward_flops},
+    {.name = "threshold", .kind = Relu::kind, .flops = relu_backward_flops, .backward_flops = relu_backward_flops},
+    {.name = "silu",
+     .kind = Silu::kind,
+     .flops = facts_of(Activation::silu).forward_flops,
+     .backward_flops = facts_of(Activation::silu).backward_flops},
+    // Backward: dout (1 - out^2), of this and of a sigmoid, as out is saved.
+    {.name = "tanh", .kind = Tanh::kind, .flops = facts_of(Activation::tanh).forward_flops, .backward_flops = 3},
+    {.name = "sigmoid", .flops = 3, .backward_flops = 3},  // an exponential, an addition and a quotient
+    {.name = "hardtanh", .kind = Hardtanh::kind, .flops = 2, .backward_flops = 2},  // two comparisons
+    {.name = "add", .flops = 1},
+    {.name = "sub", .flops = 1},
+    {.name = "rsub", .flops = 1},
+    {.name = "mul", .flops = 1},
+    {.name = "div", .flops = 1},
+    {.name = "neg", .flops = 1},
+    {.name = "abs", .flops = 1},
+    {.name = "reciprocal", .flops = 1},
+    {.name = "pow", .flops = 1},
+    {.name = "sqrt", .flops = 1},
+    {.name = "exp", .flops = 1},
+    {.name = "log", .flops = 1},
+    {.name = "sin", .flops = 1},
+    {.name = "cos", .flops = 1},
+    {.name = "erf", .flops = 1},
+    {.name = "maximum", .flops = 1},
+    {.name = "minimum", .flops = 1},
+    {.name = "rsqrt", .flops = 2},    // a root and a quotient
+    {.name = "addcmul", .flops = 3},  // two products and a sum
+    {.name = "addcdiv", .flops = 3},
+    {.name = "lerp", .flops = 3},
 };
 
-struct KindRow {
-    std::string_view name, kind;
-};
-constexpr KindRow kind_rows[] = {
-    {"addmm", Gemm::kind},
-    {"baddbmm", Gemm::kind},
-    {"mm", Gemm::kind},
-    {"bmm", Gemm::kind},
-    {"matmul", Gemm::kind},
-    {"linear", Gemm::kind},
-    {"scaleddotproductattention", Attention::kind},
-    {"scaleddotproductflashattention", Attention::kind},
-    {"scaleddotproductefficientattention", Attention::kind},
-    {"scaleddotproductcudnnattention", Attention::kind},
-    {"layernorm", LayerNorm::kind},
-    {"nativelayernorm", LayerNorm::kind},
-    {"rmsnorm", RmsNorm::kind},
-    {"batchnorm", BatchNorm::kind},
-    {"nativebatchnorm", BatchNorm::kind},
-    {"cudnnbatchnorm", BatchNorm::kind},
-    {"conv2d", Conv2d::kind},
-    {"softmax", Softmax::kind},
-    {"softmaxbackwarddata", Softmax::kind},
-    {"embedding", Embedding::kind},
-    {"embeddingdense", Embedding::kind},
-    {"crossentropyloss", CrossEntropy::kind},
-    {"ctcloss", Ctc::kind},
-    {"lstm", Lstm::kind},
-    {"gru", Gru::kind},
-    {"rnntanh", Rnn::kind},
-    {"silu", Silu::kind},
-    {"relu", Relu::kind},
-    {"threshold", Relu::kind},
-    {"tanh", Tanh::kind},
-    {"hardtanh", Hardtanh::kind},
-    {"adamw.step", AdamW::kind},
-};
-
-template <class Row, std::size_t size>
-const Row* row_named(const Row (&table)[size], std::string_view name) {
-    const auto row = std::ranges::find(table, name, &Row::name);
-    return row == std::end(table) ? nullptr : &*row;
+/// Null where nothing is known of the op.
+const OpRow* row_named(std::string_view name) {
+    const auto row = std::ranges::find(op_rows, plain_op_name(name), &OpRow::name);
+    return row == std::end(op_rows) ? nullptr : &*row;
 }
 
 /// "aten::add" is "add", "aten::gelu_backward" is "gelu"; "AddmmBackward0" is what plain_op_name() says.
 std::string shown_name(std::string_view name) {
-    const std::size_t colons = name.substr(0, name.find('<')).rfind("::");
-    if (colons != name.npos) name.remove_prefix(colons + 2);
-    if (name.find("Backward") != name.npos) return plain_op_name(name);
+    std::string shown = unqualified(name);
+    if (shown.find("Backward") != shown.npos) return plain_op_name(shown);
     constexpr std::string_view suffix = "_backward";
-    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
-    return std::string(name);
+    if (shown.ends_with(suffix)) shown.resize(shown.size() - suffix.size());
+    return shown;
 }
 
 }  // namespace
 
 std::string op_kind_of(std::string_view name) {
-    const KindRow* row = row_named(kind_rows, plain_op_name(name));
-    return row != nullptr ? std::string(row->kind) : shown_name(name);
+    const OpRow* row = row_named(name);
+    return row != nullptr && !row->kind.empty() ? std::string(row->kind) : shown_name(name);
 }
 
 OpWork op_work(const OpCall& call, double element_bytes) {
     OpCount count(call, element_bytes);
     count.result.kind = op_kind_of(call.name);
-    const std::string name = plain_op_name(call.name);
-    const bool is_of_backward = call.name.find("backward") != call.name.npos;
-    const Family* family = is_of_backward ? row_named(backward_families, name) : nullptr;
-    if (family == nullptr) family = row_named(families, name);
-    if (family != nullptr) {
-        family->add(count);
-    } else {
-        const Elementwise* row =
-            is_of_backward ? row_named(elementwise_backward_table, name) : row_named(elementwise_table, name);
-        if (row != nullptr) elementwise(count, row->flops);
+    if (const OpRow* row = row_named(call.name)) {
+        const bool is_of_backward = call.name.find("backward") != call.name.npos;
+        const double flops = is_of_backward ? row->backward_flops : row->flops;
+        if (is_of_backward && row->count_backward != nullptr)
+            row->count_backward(count);
+        else if (row->count != nullptr)
+            row->count(count);
+        else if (flops > 0)
+            elementwise(count, flops);
     }
     // Sizes that no memory holds were not read right.
     constexpr double most = 1e24;

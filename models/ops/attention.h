@@ -60,11 +60,13 @@ struct Attention {
     /// Its products are those of the visible pairs: a kernel skips tiles above the diagonal, and what it computes of
     /// those on it is more. A backward of two kernels makes two of the five products twice.
     Work work(Direction direction) const {
-        const auto size = static_cast<double>(shape.head_size);
-        const double pairs = shape.causal_pairs();
-        if (direction == Direction::bwd)
-            return {pairs * (10 * size + 5) + shape.queries() * 4 * size, pairs * 10 * size};
-        return {pairs * (4 * size + 4) + shape.queries() * (size + (saves_lse ? 2 : 0)), pairs * 4 * size};
+        return work_of(direction, shape.causal_pairs(), shape.queries(), shape.head_size, saves_lse);
+    }
+    /// The same with any number of visible pairs: attention need not be causal.
+    static Work work_of(Direction direction, double pairs, double queries, std::int64_t head_size, bool saves_lse) {
+        const auto size = static_cast<double>(head_size);
+        if (direction == Direction::bwd) return {pairs * (10 * size + 5) + queries * 4 * size, pairs * 10 * size};
+        return {pairs * (4 * size + 4) + queries * (size + (saves_lse ? 2 : 0)), pairs * 4 * size};
     }
 
   private:

@@ -65,9 +65,10 @@ struct CrossEntropy {
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// Per logit: minus the maximum, exponential, add to the sum. Per row: logarithm, plus the maximum, minus target.
     /// Backward, per logit: times a factor of its row. Per row: two more divisions, and the subtraction of onehot.
-    Work work(Direction direction) const {
+    Work work(Direction direction) const { return work_of(direction, targets(), vocab); }
+    static Work work_of(Direction direction, std::int64_t targets, std::int64_t vocab) {
         const int logit = direction == Direction::bwd ? 4 : 3, row = direction == Direction::bwd ? 6 : 3;
-        return {static_cast<double>(targets()) * (logit * static_cast<double>(vocab) + row)};
+        return {static_cast<double>(targets) * (logit * static_cast<double>(vocab) + row)};
     }
 };
 

@@ -31,9 +31,10 @@ struct Softmax {
     }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// Minus the maximum, exp, add to the sum, divide; also for masked scores, whose probability is 0.
+    static constexpr double score_flops = 4;
     Work work(Direction) const {
         const double all = static_cast<double>(rows) * static_cast<double>(width);
-        return {.flops = 4 * unmasked(), .masked_flops = 4 * (all - unmasked())};
+        return {.flops = score_flops * unmasked(), .masked_flops = score_flops * (all - unmasked())};
     }
     /// Number of scores that the mask leaves: row r has r % width + 1.
     double unmasked() const {

@@ -46,6 +46,7 @@ TEST(Frame, IsAnOpWithoutSomeOfIt) {
     for (const char* odd : {"aten::mm, seq = -3", "aten::mm, seq = x", "aten::mm, sizes = [[[1]]]",
                             "aten::mm, sizes = ]", "aten::mm, sizes = [[99999999999999999999]]", "aten::mm, sizes = "})
         EXPECT_EQ(parse_frame(odd).name, "aten::mm") << odd;
+    EXPECT_THAT(parse_frame("aten::mm, sizes = [[9223372036854775807]]").sizes, IsEmpty());
     EXPECT_EQ(parse_frame("mylib::fused, seq = 3").kind, FrameKind::op);
 }
 

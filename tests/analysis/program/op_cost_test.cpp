@@ -111,6 +111,27 @@ TEST(OpCost, OfNormsAndLossesIsThatOfKbenchsKinds) {
     EXPECT_EQ(op_work({.name = "aten::_softmax", .sizes = {{3, 50}, {}, {}}}, 2).cost.flops, 4 * 150);
 }
 
+TEST(OpCost, OfALossInItsParts) {
+    const OpWork logs = op_work({.name = "aten::_log_softmax", .sizes = {{7, 100}, {}, {}}}, 4);
+    EXPECT_EQ(logs.kind, "_log_softmax");
+    EXPECT_EQ(logs.cost.flops, 4 * 700);
+    EXPECT_EQ(logs.cost.bytes(), 4 * 2 * 700);
+    const OpWork logs_backward = op_work({.name = "aten::_log_softmax_backward_data",
+                                          .sizes = {{7, 100}, {7, 100}, {}, {}},
+                                          .node = "LogSoftmaxBackward0"},
+                                         4);
+    EXPECT_EQ(logs_backward.cost.flops, 4 * 700);
+    EXPECT_EQ(logs_backward.cost.bytes(), 4 * 3 * 700);
+    const OpWork loss = op_work({.name = "aten::nll_loss_forward", .sizes = {{7, 100}, {7}, {}, {}, {}}}, 4);
+    EXPECT_EQ(loss.cost.flops, 7);
+    EXPECT_EQ(loss.cost.bytes(), 7 * (4 + 8)) << "a row's one number, and its target";
+    const OpWork loss_backward = op_work(
+        {.name = "aten::nll_loss_backward", .sizes = {{}, {7, 100}, {7}, {}, {}}, .node = "NllLossBackward0"}, 4);
+    EXPECT_EQ(loss_backward.cost.flops, 7);
+    EXPECT_EQ(written(loss_backward, Role::gradients), 4 * 700);
+    EXPECT_EQ(loss_backward.cost.bytes(), 4 * 700 + 8 * 7);
+}
+
 TEST(OpCost, OfAnEmbedding) {
     const OpWork work = op_work({.name = "aten::embedding", .sizes = {{100, 16}, {2, 5}, {}}}, 2);
     EXPECT_EQ(work.kind, "embedding");
@@ -123,6 +144,7 @@ TEST(OpCost, OfAnEmbedding) {
                                      .forward_sizes = {{100, 16}, {2, 5}}},
                                     2);
     EXPECT_EQ(backward.kind, "embedding");
+    EXPECT_EQ(backward.cost.flops, 2 * 5 * 16);
     EXPECT_EQ(written(backward, Role::gradients), 2 * 100 * 16);
 }
 
@@ -136,6 +158,13 @@ TEST(OpCost, OfElementwiseOpsBroadcasts) {
         op_work({.name = "aten::threshold_backward", .sizes = {{9}, {9}, {}}, .node = "ReluBackward0"}, 2);
     EXPECT_EQ(relu.kind, "relu");
     EXPECT_EQ(relu.cost.flops, (Relu{1, 9}.work(Direction::bwd).flops));
+    const OpWork tanh = op_work({.name = "aten::tanh_backward", .sizes = {{9}, {9}}, .node = "TanhBackward0"}, 2);
+    EXPECT_EQ(tanh.kind, "tanh");
+    EXPECT_EQ(tanh.cost.flops, 3 * 9) << "of the saved result, not of the argument";
+    const OpWork copy = op_work({.name = "aten::clone", .sizes = {{9}, {}}}, 2);
+    EXPECT_TRUE(copy.known);
+    EXPECT_EQ(copy.cost.flops, 0);
+    EXPECT_EQ(copy.cost.bytes(), 2 * 18);
 }
 
 TEST(OpCost, OfGeluIsThatOfTheFormThatItsKernelNames) {
