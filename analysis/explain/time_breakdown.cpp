@@ -19,9 +19,10 @@ constexpr std::array<LineInfo, line_count> line_infos{{
     {"overlap", "several streams at the same time, which counts once"},
     {"launch", "gaps up to what an empty kernel takes"},
     {"dependency", "gaps beyond that"},
-    {"host wait", "the GPU is idle, and the host has not called the next launch yet"},
-    {"queued", "the GPU is idle although the next launch was called"},
+    {"host wait", "the GPU is idle until the next launch call has ended"},
+    {"queued", "the GPU is idle although that call has ended"},
     {"recording", "what recording adds to kernels and gaps, calibrated"},
+    {"records", "a program's iteration without records, less one with them"},
     {"drift", "the timing run compared with the unrecorded runs in between"},
     {"residual", "not explained"},
 }};
@@ -167,7 +168,6 @@ TimeBreakdown break_down(const PointFacts& facts, std::span<const StepRoofTimes>
     if (!facts.point->end_to_end) return breakdown;
     breakdown.roofs_unavailable = facts.roofs.unavailable();
     breakdown.end_to_end_us = facts.end_to_end_us;
-    breakdown.is_of_program = facts.point->program.has_value();
     const Accounts accounts{facts, roof_times, units, cycles};
     for (std::size_t i = 0; i < roof_times.size(); ++i) {
         const StepFacts& step = facts.steps[i];
@@ -179,7 +179,7 @@ TimeBreakdown break_down(const PointFacts& facts, std::span<const StepRoofTimes>
     }
     if (facts.point->program) {
         breakdown.total[Line::overlap] = -overlap_us(facts, breakdown.total);
-        breakdown.total[Line::recording] = -facts.records_us;
+        breakdown.total[Line::records] = -facts.records_us;
     }
     breakdown.total[Line::drift] = facts.drift_us;
     breakdown.total[Line::residual] = breakdown.end_to_end_us - breakdown.total.total_us();

@@ -23,9 +23,10 @@ enum class Line {
     overlap,  ///< what several streams of a program did at the same time, which the lines above count twice; negative
     launch,   ///< gaps up to the latency of a graph's node for each kernel
     dependency,  ///< gaps beyond that
-    host_wait,   ///< a program's gaps in which the host had not called the next launch yet
+    host_wait,   ///< a program's gaps until the next launch call had ended
     queued,      ///< a program's gaps after that
-    recording,   ///< what records add to the sum of kernels and gaps: calibrated, of a program bare against recorded
+    recording,   ///< what records add to the sum of kernels and gaps, calibrated; negative
+    records,     ///< a program's iteration without records, less one with them: its kernels have no calibration
     drift,       ///< the timing run against the runs between the records: the machine's state (clock, power) moved
     residual,    ///< what is left
 };
@@ -73,12 +74,11 @@ struct MarginalCheck {
 };
 
 struct TimeBreakdown {
-    std::string unavailable;     ///< why there is none (the point has no times); empty when there is one
-    double end_to_end_us = 0;    ///< headline median, without a profiler
-    bool is_of_program = false;  ///< its records are compared with a run without them, and not calibrated
-    Lines total;                 ///< sums to end_to_end_us
-    RoofTimeSums roof_times;     ///< those of all steps
-    double starts_us = 0;        ///< those of all steps
+    std::string unavailable;   ///< why there is none (the point has no times); empty when there is one
+    double end_to_end_us = 0;  ///< headline median, without a profiler
+    Lines total;               ///< sums to end_to_end_us
+    RoofTimeSums roof_times;   ///< those of all steps
+    double starts_us = 0;      ///< those of all steps
     std::vector<BreakdownGroup> by_layer, by_op;  ///< slowest first; without recording, drift and residual
     std::vector<MarginalCheck> marginal;
     std::string roofs_unavailable;  ///< why there are no roof times; empty when there are

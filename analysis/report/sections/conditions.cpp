@@ -161,6 +161,11 @@ std::string roof_readings_text(const Conditions& conditions, bool are_used) {
 
 }  // namespace
 
+bool was_watched(const Point& point) {
+    const Conditions& conditions = point.conditions;
+    return !point.program || conditions.sm_clock_mhz.value || conditions.power_w.value || !conditions.readings.empty();
+}
+
 Section conditions_section(const SectionContext& context) {
     const Point& point = context.point();
     const Depth depth = context.depth;
@@ -168,8 +173,7 @@ Section conditions_section(const SectionContext& context) {
     const bool gpu = point.backend() == "cuda";
     Section section{depth == Depth::full ? "Conditions of the timing run" : ""};
     if (!point.end_to_end) return section;
-    const bool was_watched = conditions.sm_clock_mhz.value || conditions.power_w.value || !conditions.readings.empty();
-    if (point.program && !was_watched) {
+    if (!was_watched(point)) {
         if (depth == Depth::full)
             section.add(Paragraph{"clock and power were not read while the program ran", Tone::missing});
         return section;

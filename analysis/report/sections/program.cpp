@@ -55,7 +55,7 @@ Section program_section(const SectionContext& context) {
     add("records add", records_text(run), "measured: two runs");
     if (run.recorded_ms > 0 && run.busy_ms > 0)
         add("GPU with records",
-            fmt::format("{} busy, {} idle until the host had called a launch, {} idle after it", format_ms(run.busy_ms),
+            fmt::format("{} busy, {} idle until a launch call had ended, {} idle after it", format_ms(run.busy_ms),
                         format_ms(run.host_wait_ms), format_ms(run.queued_ms)),
             "measured: medians of the iterations");
     add("names", run.named ? "layers, ops and lines as the framework called them"

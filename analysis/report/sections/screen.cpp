@@ -133,11 +133,6 @@ std::string machine_text(const SectionContext& context) {
     return joined(parts, ", ");
 }
 
-/// Whether anything was read of the machine while a program ran.
-bool has_conditions(const Point& point) {
-    return !point.program || point.conditions.sm_clock_mhz.value || point.conditions.power_w.value;
-}
-
 Facts figures_of(const SectionContext& context) {
     const Point& point = context.point();
     Facts facts;
@@ -150,7 +145,7 @@ Facts figures_of(const SectionContext& context) {
     const char* some = context.explanation().facts.unknown_work_us > 0 ? " by ops whose work is known" : "";
     add("compute", peak.more.empty() ? peak.figure + (peak.figure.empty() ? "" : some)
                                      : fmt::format("{}{}: {}", peak.figure, some, peak.more));
-    if (has_conditions(point)) add("machine", machine_text(context));
+    if (was_watched(point)) add("machine", machine_text(context));
     if (!point.program) add("verified", verified_text(point.verification, context.depth));
     return facts;
 }
@@ -198,10 +193,10 @@ constexpr double most_in_no_step = 0.10;
 /// A few words beside the line.
 std::string_view program_words(Line line) {
     switch (line) {
-        case Line::host_wait: return "idle until the host had called a launch";
+        case Line::host_wait: return "idle until a launch call had ended";
         case Line::queued: return "idle after it";
         case Line::overlap: return "on several streams at once";
-        case Line::recording: return "without records, less with them";
+        case Line::records: return "without records, less with them";
         case Line::residual: return "not explained";
         default: return "";
     }
@@ -232,7 +227,7 @@ Rows lines_of_program(const TimeBreakdown& breakdown) {
 /// A row a cause; without causes, an op kind, and what is in no step.
 Rows where_the_time_goes(const SectionContext& context) {
     const TimeBreakdown& breakdown = context.explanation().breakdown;
-    if (breakdown.is_of_program && breakdown.unavailable.empty() && breakdown.end_to_end_us > 0)
+    if (context.point().program && breakdown.unavailable.empty() && breakdown.end_to_end_us > 0)
         return lines_of_program(breakdown);
     const CauseGroup& whole = context.explanation().causes.whole;
     const StepSums sums = by_op_kind(context.point());

@@ -109,6 +109,8 @@ bool has_no_known_work(const PointFacts& facts);
 inline constexpr std::string_view no_known_work = "of no op the shape is known, and DRAM was not counted";
 /// "Of kernels with 12 % of the time FLOPs and bytes are not known, so they are not in these."; empty where all are.
 std::string unknown_work_text(const PointFacts& facts);
+/// Whether the machine's state was read meanwhile, as it may not be beside a program.
+bool was_watched(const Point& point);
 /// Energy of a point that was timed.
 std::vector<Fact> energy_facts(const Point& point);
 /// With that many decimals.

@@ -13,10 +13,10 @@ namespace {
 std::string share_cell(double part, double whole) { return whole > 0 ? fixed(100 * part / whole, 1) : std::string(); }
 
 /// What a line's figure rests on.
-std::string_view origin_of(Line line, bool is_of_program) {
+std::string_view origin_of(Line line) {
     switch (line) {
-        case Line::recording:
-            return is_of_program ? "measured: two runs" : "estimated: calibrated on chains of kernels";
+        case Line::recording: return "estimated: calibrated on chains of kernels";
+        case Line::records: return "measured: two runs";
         case Line::residual: return "derived: what is left";
         default: return "measured";
     }
@@ -32,12 +32,6 @@ Rows group_rows(const std::vector<BreakdownGroup>& groups, std::string_view what
                              wait_us > 0 ? fixed(wait_us * 1e-3, decimals) : ""});
     }
     return rows;
-}
-
-/// What a line is, in a table of that breakdown.
-std::string_view what_of(Line line, bool is_of_program) {
-    return is_of_program && line == Line::recording ? "an iteration without records, less one with them"
-                                                    : info(line).what;
 }
 
 /// The unit of the column is that of the end-to-end time, so that all lines add up by eye.
@@ -56,8 +50,7 @@ Rows line_rows(const TimeBreakdown& breakdown, Depth depth) {
     for (std::size_t i = 0; i < line_count; ++i) {
         const Line line = line_at(i);
         if (breakdown.total[line] != 0 || line == Line::residual)
-            add(info(line).name, breakdown.total[line], what_of(line, breakdown.is_of_program),
-                origin_of(line, breakdown.is_of_program));
+            add(info(line).name, breakdown.total[line], info(line).what, origin_of(line));
     }
     add("end to end", breakdown.end_to_end_us, "median, without a profiler", "measured");
     return rows;
@@ -71,8 +64,7 @@ Chart line_chart(const TimeBreakdown& breakdown) {
         const double us = breakdown.total.us[i];
         if (us == 0) continue;
         ChartSeries& series = bars.series.emplace_back(ChartSeries{std::string(line.name)});
-        series.add(us * 1e-3,
-                   fmt::format("{} {}\n{}", line.name, time_text(us), what_of(line_at(i), breakdown.is_of_program)));
+        series.add(us * 1e-3, fmt::format("{} {}\n{}", line.name, time_text(us), line.what));
         series.is_faint = line_at(i) >= Line::recording;
     }
     return {"The whole model, ms", "Kernels, the time between them, and corrections in grey.", std::move(bars)};

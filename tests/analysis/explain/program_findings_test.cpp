@@ -115,6 +115,14 @@ TEST(ProgramFindings, NameCopiesThatTakeATenthOfTheTime) {
                                   HasSubstr("pageable"), HasSubstr("4.20 MB"), HasSubstr("pinned memory"))));
 }
 
+TEST(ProgramFindings, SayNothingOfCopiesThatTakeLess) {
+    const auto sentences_with = [](double copy_us) {
+        return Explained{example::Planted{.copy_us = copy_us}}.explanation.program.sentences.size();
+    };
+    EXPECT_EQ(sentences_with(60), 0u) << "with the fill 62 of 674 us";
+    EXPECT_EQ(sentences_with(70), 1u);
+}
+
 TEST(ProgramFindings, NameTheLayerThatRunsInFp32) {
     const Explained fp32{example::Planted{.has_fp32_layer = true}};
     EXPECT_THAT(fp32.explanation.program.sentences,
@@ -155,7 +163,7 @@ TEST(ProgramBreakdown, AddsUpWithTwoKindsOfIdleTime) {
     EXPECT_NEAR(breakdown.total[Line::copies], 8, 1e-6);
     EXPECT_NEAR(breakdown.total[Line::host_wait], 420, 1e-6);
     EXPECT_NEAR(breakdown.total[Line::queued], 12, 1e-6);
-    EXPECT_NEAR(breakdown.total[Line::recording], -200, 1e-6);
+    EXPECT_NEAR(breakdown.total[Line::records], -200, 1e-6);
     EXPECT_NEAR(breakdown.total.total_us(), breakdown.end_to_end_us, 1e-6);
     EXPECT_EQ(breakdown.total[Line::launch] + breakdown.total[Line::dependency], 0);
     EXPECT_TRUE(breakdown.closes());
