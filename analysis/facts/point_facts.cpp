@@ -199,7 +199,7 @@ void add_size_fits(PointFacts& facts, const std::vector<SizeScaling>& scalings) 
 }  // namespace
 
 bool StepFacts::has_unknown_work() const {
-    return step->cost.flops <= 0 && step->cost.bytes() <= 0 && !counters.dram_read_bytes && copies_us < kernels_us;
+    return !step->has_cost() && !counters.dram_read_bytes && copies_us < kernels_us;
 }
 
 bool StepFacts::has_cycles() const {

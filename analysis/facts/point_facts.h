@@ -33,11 +33,10 @@ struct StepFacts {
     Interval device_us;
     double gap_before_us = 0;                 ///< from the end of the kernel before it
     double launch_us = 0, dependency_us = 0;  ///< gaps before its kernels, up to an empty kernel's time and beyond
-    /// Gaps of a program instead: until the host had called the launch, and after it.
+    /// Gaps of a program instead: until the launch call had ended, and after that.
     double host_wait_us = 0, queued_us = 0;
-    double overlap_us = 0;        ///< in which kernels of a program began before the one ahead of them ended
-    double copies_us = 0;         ///< copies and fills, a part of kernels_us
-    double start_and_end_us = 0;  ///< what empty kernels in their place would take, less those gaps
+    double copies_us = 0;                      ///< copies and fills, a part of kernels_us
+    double start_and_end_us = 0;               ///< what empty kernels in their place would take, less those gaps
     std::optional<double> empty_kernels_us{};  ///< what they would take; nothing where no empty kernel was measured
     double recording_us = 0;                   ///< what its records add, calibrated: it may have taken less by so much
     /// At which its cycles are times, MHz. Where the SMs' own clock was read in the graph it is that one

@@ -1,7 +1,11 @@
 // Cuts a demangled name at its brackets; everything inside angle brackets belongs to the word before them.
 #include "analysis/machine/kernel_name.h"
 
+#include <cxxabi.h>
+
 #include <cstddef>
+#include <cstdlib>
+#include <memory>
 
 namespace kbench {
 namespace {
@@ -35,6 +39,14 @@ std::string without_namespaces(std::string_view text) {
 }
 
 }  // namespace
+
+std::string demangled(const std::string& name) {
+    if (!name.starts_with("_Z")) return name;  // else "b" is bool
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                      std::free);
+    return status == 0 && text ? std::string(text.get()) : name;
+}
 
 std::string short_kernel_name(std::string_view demangled) {
     const std::string name = without_unnamed(demangled);

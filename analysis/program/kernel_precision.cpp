@@ -5,15 +5,17 @@
 #include <cctype>
 #include <vector>
 
+#include "models/base/values.h"
+
 namespace kbench {
 namespace {
 
 /// Words of letters and digits, in small letters.
 std::vector<std::string> words_of(std::string_view name) {
     std::vector<std::string> words(1);
-    for (const char c : name) {
+    for (const char c : lower(name)) {
         if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-            words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+            words.back() += c;
         else if (!words.back().empty())
             words.emplace_back();
     }

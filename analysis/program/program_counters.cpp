@@ -5,18 +5,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "kbench/statistics.h"
 #include "models/base/format.h"
 
 namespace kbench {
 namespace {
 
 using Counters = std::map<std::string, double>;
-
-double median_value(std::vector<double> values) {
-    std::ranges::sort(values);
-    const std::size_t half = values.size() / 2;
-    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 /// Whether the values of kernels that run one after another add up. The SMs' elapsed cycles are those of the time.
 bool adds_up_over_kernels(const std::string& counter) {
@@ -37,7 +32,7 @@ std::vector<Counters> by_launch(const std::vector<CountedIteration>& counted, co
         }
     std::vector<Counters> counters(all.size());
     for (std::size_t launch = 0; launch < all.size(); ++launch)
-        for (const auto& [name, values] : all[launch]) counters[launch][name] = median_value(values);
+        for (const auto& [name, values] : all[launch]) counters[launch][name] = summarise(values).median;
     return counters;
 }
 

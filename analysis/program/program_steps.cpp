@@ -13,7 +13,7 @@
 #include "analysis/machine/kernel_occupancy.h"
 #include "analysis/program/kernel_precision.h"
 #include "analysis/program/op_cost.h"
-#include "analysis/program/symbols.h"
+#include "kbench/statistics.h"
 #include "models/ops/table.h"
 
 namespace kbench {
@@ -25,10 +25,7 @@ double median_over_iterations(const UsedIterations& used, std::size_t activity, 
     std::vector<double> all;
     for (std::size_t i = used.first; i < used.last; ++i)
         all.push_back(static_cast<double>(number_ns(used.at(i, activity))));
-    const auto half = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-    std::ranges::nth_element(all, half);
-    if (all.size() % 2 == 1) return *half / 1e3;
-    return (*half + *std::max_element(all.begin(), half)) / 2e3;
+    return summarise(all).median / 1e3;
 }
 
 /// What the record says of a kernel, copy or fill, without its times.

@@ -1,11 +1,8 @@
 // Two numberings: of the file's texts, so that a name is demangled once, and of what is launched.
 #include "analysis/program/symbols.h"
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <memory>
 #include <tuple>
 
 #include "analysis/machine/kernel_name.h"
@@ -22,16 +19,7 @@ Launched launched(const ProgramActivity& activity) {
     return {activity.kind, activity.name, activity.grid, activity.block, is_kernel ? 0 : activity.bytes, activity.what};
 }
 
-}  // namespace
-
-std::string demangled(const std::string& name) {
-    if (!name.starts_with("_Z")) return name;  // else "b" is bool
-    int status = 0;
-    const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
-                                                      std::free);
-    return status == 0 && text ? std::string(text.get()) : name;
-}
-
+/// The activity in words, as Symbols::text.
 std::string activity_text(const ProgramFile& file, const ProgramActivity& activity) {
     switch (activity.kind) {
         case ActivityKind::copy: return fmt::format("copy {} of {} bytes", activity.what, activity.bytes);
@@ -42,6 +30,8 @@ std::string activity_text(const ProgramFile& file, const ProgramActivity& activi
                        activity.grid[0], activity.grid[1], activity.grid[2], activity.block[0], activity.block[1],
                        activity.block[2]);
 }
+
+}  // namespace
 
 std::vector<Symbol> Symbols::of(const ProgramFile& file) {
     std::map<Launched, Symbol> of_file;

@@ -29,10 +29,4 @@ class Symbols {
     std::vector<std::string> texts_;
 };
 
-/// The activity in words, as Symbols::text.
-std::string activity_text(const ProgramFile& file, const ProgramActivity& activity);
-
-/// A kernel's demangled name; of a name that is not mangled, itself.
-std::string demangled(const std::string& name);
-
 }  // namespace kbench

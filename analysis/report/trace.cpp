@@ -79,9 +79,6 @@ Json kernel_args(const KernelInterval& placed, const StepResult& step, Repeats& 
     return args;
 }
 
-/// The cost of a program's op of unknown shape is zero.
-bool has_known_cost(const StepResult& step) { return step.cost.flops > 0 || step.cost.bytes() > 0; }
-
 /// What the plan and the verdict say of a step; of what it absorbs the op kinds, as their layers differ from block to
 /// block.
 Json work_args(const StepResult& step, const Verdict* verdict) {
@@ -96,7 +93,7 @@ Json work_args(const StepResult& step, const Verdict* verdict) {
                  {"flops", brief(step.cost.flops)},
                  {"padding_flops", brief(step.padding_flops)},
                  {"bytes", brief(step.cost.bytes())}};
-    if (!has_known_cost(step))
+    if (!step.has_cost())
         for (const char* unknown : {"flops", "padding_flops", "bytes"}) args.erase(unknown);
     if (verdict != nullptr)
         args["verdict"] = verdict->level.empty() ? std::string(name(verdict->bound))
@@ -122,7 +119,7 @@ Json step_args(const StepInterval& placed, bool recorded, const Verdict* verdict
     if (step.call) args["call"] = call_args(*step.call, step.layer);
     if (recorded && step.kernels.empty()) args["time"] = "launched no kernel";
     if (args.contains("like") && !is_alone) return args;
-    if (has_known_cost(step)) {
+    if (step.has_cost()) {
         args["tflop_per_s"] = brief(step.tflop_per_s());
         args["gb_per_s"] = brief(step.gb_per_s());
     }

@@ -27,5 +27,7 @@ struct TimedWords {
     std::string_view direction, short_name, name, several;
 };
 const TimedWords& timed_words(const Point& point);
+/// Whether its time is that of a CUDA graph, as that of a program is not.
+inline bool is_graph(const Point& point) { return point.backend() == "cuda" && !point.program; }
 
 }  // namespace kbench

@@ -47,8 +47,7 @@ static std::int64_t moved_bytes_of(Step step) {
 
 /// Whether a program's step has no cost, and moves nothing either.
 static bool is_unknown(Row row, Step step) {
-    return row.point != nullptr && row.point->program && step.cost.flops <= 0 && step.cost.bytes() <= 0 &&
-           moved_bytes_of(step) == 0;
+    return row.point != nullptr && row.point->program && !step.has_cost() && moved_bytes_of(step) == 0;
 }
 
 std::optional<double> flops_of(Row row, Step step) {

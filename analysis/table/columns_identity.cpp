@@ -40,7 +40,7 @@ std::string params_of(Step step) {
     return fmt::format("[{}]{}", step.shape, name(step.precision));
 }
 
-/// "memcpy HtoD, 4.20 MB, pageable": a copy or a fill is told by its size.
+/// "copy HtoD, 4.20 MB, pageable": a copy or a fill is told by its size.
 std::string kernel_text(Kernel kernel) {
     if (!kernel.moved_bytes) return kernel.short_name;
     return fmt::format("{}, {}{}", kernel.short_name, format_bytes(static_cast<double>(*kernel.moved_bytes)),

@@ -104,6 +104,8 @@ struct StepResult {
     std::string counters_discarded;          ///< why the step has no counters although the run was counted
     std::optional<FrameworkCall> call;       ///< a program's step whose call is known; none in kbench's own models
 
+    /// Whether its work is known: an op of a program whose shape is not has no cost.
+    bool has_cost() const { return cost.flops > 0 || cost.bytes() > 0; }
     /// FLOPs in the cost that the algorithm executes.
     double needed_flops() const { return std::max(0.0, cost.flops - spared_flops.value_or(0)); }
     bool is_recomputed() const { return direction == Direction::fwd && forward; }

@@ -14,20 +14,14 @@ namespace {
 constexpr double kernels_us = 600, fill_us = 2;
 constexpr std::int64_t copied_bytes = 4200000;
 
-KernelResult kernel_of(std::string short_name, double time_us) {
-    KernelResult kernel;
-    kernel.name = "void " + short_name + "(float const*)";
-    kernel.short_name = std::move(short_name);
-    kernel.time_us = time_us;
+KernelResult kernel_of(const std::string& short_name, double time_us) {
+    KernelResult kernel = one_wave_kernel(short_name, time_us);
     kernel.grid = {264, 1, 1};
     kernel.block = {128, 1, 1};
     kernel.registers = 64;
     kernel.stream = 7;
     kernel.theoretical_occupancy_pct = Quantity::derived(50);
-    kernel.waves = Quantity::derived(1);
-    kernel.lost_in_last_wave_pct = Quantity::derived(0);
     kernel.blocks_per_sm = 8;
-    kernel.limiters = {"registers"};
     return kernel;
 }
 
@@ -137,11 +131,7 @@ Result program(const Planted& planted) {
     }
     double busy_us = -planted.overlap_us, host_wait_us = 0, gaps_us = 0;
     for (const StepResult& step : point.steps) {
-        point.cost.flops += step.cost.flops;
-        for (std::size_t role = 0; role < role_count; ++role) {
-            point.cost.bytes_read[role] += step.cost.bytes_read[role];
-            point.cost.bytes_written[role] += step.cost.bytes_written[role];
-        }
+        point.cost += step.cost;
         busy_us += step.kernels.front().time_us;
         host_wait_us += *step.kernels.front().host_wait_us;
         gaps_us += step.kernels.front().gap_us;

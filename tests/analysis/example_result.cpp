@@ -347,6 +347,17 @@ void add_theft(Point& point) {
     add("compute", 0);
 }
 
+KernelResult one_wave_kernel(const std::string& short_name, double time_us) {
+    KernelResult kernel;
+    kernel.name = "void " + short_name + "(float const*)";
+    kernel.short_name = short_name;
+    kernel.time_us = time_us;
+    kernel.waves = Quantity::derived(1);
+    kernel.lost_in_last_wave_pct = Quantity::derived(0);
+    kernel.limiters = {"registers"};
+    return kernel;
+}
+
 void add_profile(Point& point) {
     point.activity = {"", 5, 4.1, 3.95, 3.68, 0.018, {{1.72, 1.73, 2.38}}};
     point.largest_batches = {{"fwd", 312, 148000000000, false}, {"train", 96, 148000000000, true}};
@@ -361,20 +372,15 @@ void add_profile(Point& point) {
                               {"tcgen05_inst", "inst", "", Origin::unavailable, "tcgen05 instructions are GB1xx's"}};
     for (StepResult& step : point.steps) {
         const double time_us = step.time_us ? step.time_us->median : 1;
-        KernelResult kernel;
+        KernelResult kernel = one_wave_kernel(step.implementation + "<float>", time_us);
         kernel.name = "void kbench::cuda::" + step.implementation + "<float>(float const*)";
-        kernel.short_name = step.implementation + "<float>";
-        kernel.time_us = time_us;
         kernel.gap_us = 0.05;
         kernel.grid = {132, 2, 1};
         kernel.block = {256, 1, 1};
         kernel.registers = 128;
         kernel.dynamic_shared_bytes = 49152;
         kernel.theoretical_occupancy_pct = Quantity::derived(25);
-        kernel.waves = Quantity::derived(1);
-        kernel.lost_in_last_wave_pct = Quantity::derived(0);
         kernel.blocks_per_sm = 2;
-        kernel.limiters = {"registers"};
         kernel.occupancy_hint = "48 fewer registers a thread (80): 25 % -> 38 %";
         step.kernels = {kernel};
         step.counters = {{"tensor_pipe_active", 41.5}};

@@ -24,6 +24,8 @@ Point gpu_point(std::int64_t batch, const Machine& machine, double median_ms);
 Point cpu_point();
 Point skipped_point();
 Result result();
+/// A recorded kernel whose blocks fill the device once, and whose registers keep others from its SMs.
+KernelResult one_wave_kernel(const std::string& short_name, double time_us);
 /// What profiling adds to a GPU's point: a kernel a step, one counter, how both were taken.
 void add_profile(Point& point);
 /// The same with few steps and samples, so that a golden file of every field stays readable.

@@ -50,7 +50,7 @@ Rows latency_rows(const Point& point) {
                              std::to_string(ms.n), fmt::format("{:.0f}", std::floor(ms.independent))});
     };
     const EndToEnd& times = *point.end_to_end;
-    add(point.backend() == "cuda" && !point.program ? "CUDA graph" : timed_words(point).short_name, times.latency);
+    add(is_graph(point) ? "CUDA graph" : timed_words(point).short_name, times.latency);
     for (const TimeKind& kind : time_kinds)
         if (const auto& timing = times.*kind.timing) add(kind.short_name, *timing);
     return rows;
@@ -135,8 +135,7 @@ Section figures_section(const SectionContext& context) {
         if (!value.empty()) facts.facts.push_back({std::string(label), std::move(value), std::string(origin)});
     };
     if (depth == Depth::full) {
-        const bool is_graph = point.backend() == "cuda" && !point.program;
-        facts.facts.push_back(fact_of(is_graph ? "latency (CUDA graph)" : "latency", times.latency));
+        facts.facts.push_back(fact_of(is_graph(point) ? "latency (CUDA graph)" : "latency", times.latency));
         for (const TimeKind& kind : time_kinds)
             if (const auto& timing = times.*kind.timing) facts.facts.push_back(fact_of(kind.name, *timing));
     } else {

@@ -55,10 +55,10 @@ std::string closing_line(const Point& point, const StepSums& sums) {
                                 ? fmt::format("Recorded kernels, with {} {} between steps not in the sum, come to",
                                               show(gaps_between_steps_ms(point)), unit.name)
                                 : std::string("Steps measured one by one sum to");
-    return fmt::format(
-        "{} {} {}, {:.1f} % of the {}'s median of {} {}: {} {} {}.", how, show(sum_ms), unit.name,
-        100 * sum_ms / whole_ms, point.backend() == "cuda" && !point.program ? "CUDA graph" : timed_words(point).name,
-        show(whole_ms), unit.name, show(std::abs(sum_ms - whole_ms)), unit.name, sum_ms >= whole_ms ? "more" : "less");
+    return fmt::format("{} {} {}, {:.1f} % of the {}'s median of {} {}: {} {} {}.", how, show(sum_ms), unit.name,
+                       100 * sum_ms / whole_ms, is_graph(point) ? "CUDA graph" : timed_words(point).name,
+                       show(whole_ms), unit.name, show(std::abs(sum_ms - whole_ms)), unit.name,
+                       sum_ms >= whole_ms ? "more" : "less");
 }
 
 }  // namespace

@@ -6,6 +6,11 @@
 namespace kbench {
 namespace {
 
+TEST(Demangled, IsTheNameItselfWhereItIsNotMangled) {
+    EXPECT_EQ(demangled("_Z5scalePf"), "scale(float*)");
+    for (const char* plain : {"sm90_xmma_gemm", "b", "_Znonsense", ""}) EXPECT_EQ(demangled(plain), plain);
+}
+
 TEST(ShortKernelName, CutsReturnTypeNamespacesAndParameters) {
     EXPECT_EQ(short_kernel_name("void kbench::cuda::(anonymous namespace)::layer_norm<__half, 8>(__half const*, int)"),
               "layer_norm<__half, 8>");

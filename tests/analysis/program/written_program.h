@@ -50,8 +50,6 @@ class WrittenProgram {
     WrittenProgram& line(const nlohmann::json& json);
     WrittenProgram& end();
 
-    std::int64_t launches() const { return launches_; }
-    std::int64_t now_ns() const { return host_ns_; }
     const std::string& text() const { return text_; }
     ProgramFile read(const std::string& path = "records.1.jsonl") const;
 
