@@ -1,6 +1,6 @@
 // Where the iterations of a program begin and end, among the kernels, copies and fills of one process.
 //
-//     const kbench::Iterations found = kbench::find_iterations(file, symbols, kbench::begins_of_model(file));
+//     const kbench::Iterations found = kbench::find_iterations(file, symbols, kbench::calls_of_model(file));
 //     found.unavailable.empty();  // whether there are any; else the whole run is one
 //     found.at(0);                // place in file.activities of the first iteration's first
 #pragma once

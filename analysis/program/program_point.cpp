@@ -233,11 +233,10 @@ void set_axes(Point& point, const ProgramFile& records) {
         for (const KernelResult& kernel : step.kernels)
             if (!kernel.moved_bytes) us[step.precision] += kernel.time_us;
     }
-    const auto most = std::ranges::max_element(us, {}, [](const auto& entry) { return entry.second; });
     point.set("model", program_name(records.process.arguments));
     point.set("backend", std::string_view("cuda"));
     point.set("direction", std::string_view(trains ? "train" : "fwd"));
-    point.set("precision", most == us.end() ? Precision::fp32 : most->first);
+    point.set("precision", most_used(us));
 }
 
 void add_times(Point& point, const std::vector<Division>& all, const ProgramFile* bare, const LaunchCalls& calls,

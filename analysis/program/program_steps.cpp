@@ -114,12 +114,6 @@ std::optional<FrameworkCall> framework_call(const ActivityLayer& layer) {
                          .thread = layer.thread};
 }
 
-/// The precision with most of the kernels' time; fp32 where no name tells one.
-Precision most_used(const std::map<Precision, double>& us) {
-    const auto most = std::ranges::max_element(us, {}, [](const auto& entry) { return entry.second; });
-    return most == us.end() ? Precision::fp32 : most->first;
-}
-
 /// Names each backward step's forward step: the one that launched the op whose backward it is.
 void add_forwards(ProgramSteps& result, const std::vector<ActivityLayer>& layers) {
     std::map<std::int64_t, std::size_t> step_of_op;  // by the op's range
@@ -135,6 +129,11 @@ void add_forwards(ProgramSteps& result, const std::vector<ActivityLayer>& layers
 }
 
 }  // namespace
+
+Precision most_used(const std::map<Precision, double>& us) {
+    const auto most = std::ranges::max_element(us, {}, [](const auto& entry) { return entry.second; });
+    return most == us.end() ? Precision::fp32 : most->first;
+}
 
 ProgramSteps program_steps(const ProgramFile& file, const std::vector<OwnTime>& times, const UsedIterations& used,
                            const std::vector<ActivityLayer>& layers, const GpuInfo& gpu) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <vector>
 
 #include "analysis/program/device_time.h"
@@ -27,6 +28,9 @@ struct ProgramSteps {
     std::vector<std::size_t> step_of;  ///< by activity of an iteration
     bool counts_all_pairs = false;     ///< whether attention's cost is that of all pairs, as its mask is unknown
 };
+
+/// The precision with most of the time, by microseconds; fp32 where there is none.
+Precision most_used(const std::map<Precision, double>& us);
 
 /// Consecutive activities of one layer, op, direction and call are one step. `layers` has the layer of each activity of
 /// an iteration. Times, gaps and waits are medians over the iterations, microseconds. A step's precision is that which

@@ -2,12 +2,10 @@
 #include "bench/profile/cuda/activity.h"
 
 #include <cupti.h>
-#include <cxxabi.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <tuple>
@@ -42,19 +40,12 @@ Records& records() {
     return all;
 }
 
-std::string demangled(const char* name) {
-    int status = 0;
-    const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status),
-                                                           &std::free);
-    return status == 0 ? text.get() : name;
-}
-
 /// Both forms of a kernel's name, made once for each: a run has tens of thousands of records.
 const std::pair<std::string, std::string>& names_of(const std::string& mangled) {
     static std::map<std::string, std::pair<std::string, std::string>> known;  // guarded by the records' mutex
     const auto [found, is_new] = known.try_emplace(mangled);
     if (is_new) {
-        found->second.first = demangled(mangled.c_str());
+        found->second.first = demangled(mangled);
         found->second.second = short_kernel_name(found->second.first);
     }
     return found->second;
