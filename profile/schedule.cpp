@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <system_error>
 
 #include "kbench/error.h"
@@ -43,12 +44,6 @@ void set_then(Schedule& schedule, std::string_view text, const std::string& wher
     schedule.stops = text == "stop";
 }
 
-void set_output(Schedule& schedule, std::string_view text, const std::string& where) {
-    if (text.empty() || std::ranges::any_of(text, is_control))
-        throw UsageError(where + ": 'output' must name a folder, as in 'output profile'");
-    schedule.output = text;
-}
-
 struct Line {
     std::string_view name;
     void (*read)(Schedule& schedule, std::string_view text, const std::string& where);
@@ -65,9 +60,8 @@ constexpr Line lines[] = {{"iterations", set_iterations},
 void set_iterations(Schedule& schedule, std::string_view text, const std::string& where) {
     const std::size_t colon = text.find(':');
     const std::optional<std::int64_t> first = whole_number(text.substr(0, colon));
-    std::optional<std::int64_t> end;
-    if (colon != text.npos && colon + 1 < text.size()) end = whole_number(text.substr(colon + 1));
     const bool has_end = colon != text.npos && colon + 1 < text.size();
+    const std::optional<std::int64_t> end = has_end ? whole_number(text.substr(colon + 1)) : std::nullopt;
     if (colon == text.npos || !first || has_end != end.has_value() || *first < 0 || *first > most_iterations ||
         (end && *end > most_iterations))
         throw UsageError(where + ": iterations " + shown(text) + " must be A:B, or A: without an end, as in 10:200");
@@ -84,6 +78,12 @@ void set_repeat(Schedule& schedule, std::string_view text, const std::string& wh
         throw UsageError(where + ": repeat " + shown(text) + " must be a whole number from 1 to " +
                          std::to_string(most_repeats));
     schedule.repeat = *repeat;
+}
+
+void set_output(Schedule& schedule, std::string_view text, const std::string& where) {
+    if (text.empty() || text != trimmed(text) || std::ranges::any_of(text, is_control))
+        throw UsageError(where + ": 'output' must name a folder, as in 'output profile'");
+    schedule.output = text;
 }
 
 void add_scope(Schedule& schedule, std::string_view text, const std::string& where) {

@@ -40,6 +40,9 @@ Schedule parse_schedule(std::string_view text, const std::string& path);
 void set_iterations(Schedule& schedule, std::string_view text, const std::string& where);
 /// A number of measured iterations a scope. Throws UsageError that begins with `where`.
 void set_repeat(Schedule& schedule, std::string_view text, const std::string& where);
+/// A folder for prof.json, without spaces at its ends, which a line does not keep. Throws UsageError that begins with
+/// `where`.
+void set_output(Schedule& schedule, std::string_view text, const std::string& where);
 /// Labels to measure, "GLOB" or "GLOB start N". Throws UsageError that begins with `where`.
 void add_scope(Schedule& schedule, std::string_view text, const std::string& where);
 

@@ -42,10 +42,7 @@ const OptionOf<ScheduleRequest> schedule_table[] = {
          r.schedule.stops = word("--then", text, {"go-on", "stop"}) == "stop";
      }},
     {"--folder", "DIR", "where the program runs", "where the program writes prof.json",
-     [](ScheduleRequest& r, const std::string& text) {
-         if (text.find_first_of("\r\n") != text.npos) throw UsageError("--folder: a line holds no line's end");
-         set_file(r.schedule.output, "--folder", text);
-     }},
+     [](ScheduleRequest& r, const std::string& text) { embedded::set_output(r.schedule, text, "--folder"); }},
     {"--check", "FILE", "", "instead: read this schedule and print it as it is understood, or say what is wrong",
      [](ScheduleRequest& r, const std::string& text) { set_file(r.check, "--check", text); }},
     {"--out", "FILE", "", std::string(out_help),

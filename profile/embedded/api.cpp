@@ -8,11 +8,11 @@
 #include <cstring>
 #include <exception>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "kbench/profile.h"
 #include "profile/embedded/profiler.h"
@@ -50,12 +50,11 @@ std::string read_schedule_file(const std::string& path) {
     return text;
 }
 
-/// Nothing where no schedule is there, or no GPU.
+/// Nothing where no schedule is there, or the variable names none.
 std::unique_ptr<Profiler> make_profiler() {
     const char* const named = std::getenv(variable);
-    const std::string path = named != nullptr && *named != '\0' ? named : default_path;
-    if (named == nullptr && !std::ifstream(path)) return nullptr;
-    if (named != nullptr && *named == '\0') return nullptr;  // set to nothing: off
+    const std::string path = named != nullptr ? named : default_path;
+    if (path.empty() || (named == nullptr && !std::ifstream(path))) return nullptr;
     Schedule schedule = parse_schedule(read_schedule_file(path), path);
     if (const char* const folder = std::getenv(folder_variable); folder != nullptr && *folder != '\0')
         schedule.output = folder;

@@ -57,7 +57,6 @@ std::size_t DeviceProfiler::scope_at(Occurrences& occurrences, int occurrence, s
         Scope& scope = scopes_.emplace_back();
         scope.recorded = {std::string(label), stream_name(stream), occurrence, in_graph, index, {}, {}, {}};
         scope.row = *row;
-        scope.start = schedule_.scopes[*row].start;
     }
     occurrences.scopes.push_back(place);
     return place;
@@ -67,34 +66,31 @@ void DeviceProfiler::begin(std::string_view label, CUstream stream) {
     std::int64_t id = 0;
     const Capture capture = capture_of(stream, id);
     if (capture == Capture::refused || is_finished_) return;
-    if (capture == Capture::active) {
-        if (capture_ != id) {
-            capture_ = id;
-            capture_index_ = 0;
-        }
-        Occurrences& in_graph = track(label, stream).in_graph;
-        if (in_graph.number != id) in_graph = {id, 0, {}, std::move(in_graph.scopes)};
-        const int occurrence = in_graph.begun++;
-        in_graph.open.push_back(occurrence);
-        const std::size_t place = scope_at(in_graph, occurrence, label, stream, true, capture_index_++);
-        if (place == not_scheduled) return;
+    const bool in_graph = capture == Capture::active;
+    if (!in_graph && iteration_ < schedule_.first) return;
+    if (in_graph && capture_ != id) {
+        capture_ = id;
+        capture_index_ = 0;
+    }
+    Track& known = track(label, stream);
+    Occurrences& occurrences = in_graph ? known.in_graph : known.in_stream;
+    occurrences.renew(in_graph ? id : iteration_);
+    const int occurrence = occurrences.begun++;
+    occurrences.open.push_back(occurrence);
+    const std::int64_t index = in_graph ? capture_index_++ : index_++;
+    const std::size_t place = scope_at(occurrences, occurrence, label, stream, in_graph, index);
+    if (place == not_scheduled) return;
+    if (in_graph) {
         const InContext in_context(driver_, context_);
         // Captured again, the scope keeps its events: whichever graph is launched renews them.
         Scope& scope = scopes_[place];
         if (!scope.graph_begin) scope.graph_begin = make_event();
         record(scope.graph_begin, stream, true);
-        return;
+    } else if (place == target_ && start_) {
+        const InContext in_context(driver_, context_);
+        scope_begin_ = make_event();
+        record(scope_begin_, stream);
     }
-    if (iteration_ < schedule_.first) return;
-    Occurrences& in_stream = track(label, stream).in_stream;
-    if (in_stream.number != iteration_) in_stream = {iteration_, 0, {}, std::move(in_stream.scopes)};
-    const int occurrence = in_stream.begun++;
-    in_stream.open.push_back(occurrence);
-    const std::size_t place = scope_at(in_stream, occurrence, label, stream, false, index_++);
-    if (place == not_scheduled || place != target_ || !start_) return;
-    const InContext in_context(driver_, context_);
-    scope_begin_ = make_event();
-    record(scope_begin_, stream);
 }
 
 void DeviceProfiler::end(std::string_view label, CUstream stream) {
@@ -150,7 +146,7 @@ void DeviceProfiler::iteration(CUstream stream) {
     target_ = not_scheduled;
     reads_graphs_ = false;
     if (iteration_ < schedule_.first) return;
-    if ((schedule_.end && iteration_ >= *schedule_.end) || all_done()) {
+    if (is_complete()) {
         finish();
         return;
     }
@@ -169,7 +165,7 @@ bool DeviceProfiler::is_done(const Scope& scope) const {
 }
 
 bool DeviceProfiler::all_done() const {
-    const auto latest = std::ranges::max(schedule_.scopes, {}, &ScheduledScope::start).start;
+    const auto latest = std::ranges::max_element(schedule_.scopes, {}, &ScheduledScope::start)->start;
     return iteration_ > std::max(schedule_.first, latest) && !scopes_.empty() &&
            std::ranges::all_of(scopes_, [&](const Scope& scope) { return is_done(scope); });
 }
@@ -180,7 +176,7 @@ void DeviceProfiler::choose() {
     bool is_of_graph = false;
     for (std::size_t i = 0; i < scopes_.size(); ++i) {
         const Scope& scope = scopes_[i];
-        if (is_done(scope) || scope.start > iteration_ || (scope.recorded.in_graph && !scope.graph_end)) continue;
+        if (is_done(scope) || start_of(scope) > iteration_ || (scope.recorded.in_graph && !scope.graph_end)) continue;
         const std::pair turn{scope.recorded.in_graph ? graph_turns_ : scope.turns, scope.row};
         if (fewest.first >= 0 && turn >= fewest) continue;
         fewest = turn;
@@ -212,7 +208,7 @@ void DeviceProfiler::close_iteration(Event end) {
 void DeviceProfiler::read_graphs(const Event& start, const Event& end) {
     driver_.check(driver_.event_synchronize(end.get()), "cuEventSynchronize");
     for (Scope& scope : scopes_) {
-        if (!scope.graph_end || is_done(scope) || scope.start > iteration_) continue;
+        if (!scope.graph_end || is_done(scope) || start_of(scope) > iteration_) continue;
         float offset = 0, until = 0;
         // Those of a graph that was never launched have no time, and earlier ones ended before this iteration.
         if (driver_.event_synchronize(scope.graph_end.get()) != CUDA_SUCCESS ||

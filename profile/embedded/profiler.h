@@ -51,7 +51,7 @@ class DeviceProfiler {
     struct Scope {
         RecordedScope recorded;
         std::size_t row = 0;  ///< the schedule's
-        std::int64_t start = 0, taken = 0, turns = 0;
+        std::int64_t taken = 0, turns = 0;
         Event graph_begin, graph_end;
     };
     /// Begins and ends of a label on a stream within one iteration, or one capture.
@@ -60,6 +60,14 @@ class DeviceProfiler {
         int begun = 0;
         std::vector<int> open;                 ///< the latest last
         std::vector<std::size_t> scopes = {};  ///< by occurrence
+
+        /// Counts anew in another iteration or capture; which scopes they are stays known.
+        void renew(std::int64_t now) {
+            if (number == now) return;
+            number = now;
+            begun = 0;
+            open.clear();
+        }
     };
     struct Track {
         Occurrences in_stream, in_graph;
@@ -100,6 +108,7 @@ class DeviceProfiler {
                          bool in_graph, std::int64_t index);
     std::string stream_name(CUstream stream);
     bool is_done(const Scope& scope) const;
+    std::int64_t start_of(const Scope& scope) const { return schedule_.scopes[scope.row].start; }
     bool all_done() const;
     void choose();
     void close_iteration(Event end);

@@ -24,7 +24,7 @@ using testing::HasSubstr;
 using Json = nlohmann::json;
 
 /// A step of 10 ms: 1 ms before "forward", which takes 4 ms and holds "attention" of 3, and "loss" of 2 behind it.
-void step(CUstream stream) {
+void step(CUstream stream, double loss_ms = 2) {
     kbench_iteration(stream);
     fake_kernel(stream, 1);
     {
@@ -35,10 +35,17 @@ void step(CUstream stream) {
         fake_kernel(stream, 1);
     }
     kbench_scope_begin("loss", stream);
-    fake_kernel(stream, 2);
+    fake_kernel(stream, loss_ms);
     kbench_scope_end("loss", stream);
     fake_kernel(stream, 3);
     fake_host(0.5);  // so the host is ahead of the GPU
+}
+
+/// So many steps on a stream of the first GPU, which is returned.
+CUstream steps(int count) {
+    const CUstream stream = fake_stream(fake_context(0));
+    for (int i = 0; i < count; ++i) step(stream);
+    return stream;
 }
 
 Json scope(const Json& file, const std::string& label, const std::string& stream = "stream 0", int occurrence = 0) {
@@ -64,8 +71,7 @@ class Embedded : public testing::Test {
 
 TEST_F(Embedded, EachScopeHasItsTimeAndItsPlace) {
     const Json file = measured("iterations 2:\nrepeat 4\nscope *\n", [] {
-        const CUstream stream = fake_stream(fake_context(0));
-        for (int i = 0; i < 30; ++i) step(stream);
+        steps(30);
         return 0;
     });
     EXPECT_EQ(file.at("format"), "kbench.scopes/1");
@@ -115,8 +121,7 @@ TEST_F(Embedded, AnIterationHasOnePairOfEventsAndOneMark) {
 
 TEST_F(Embedded, TheHostNeverWaitsWhileScopesOfStreamsAreMeasured) {
     measured("iterations 2:12\nrepeat 100\nscope *\n", [] {
-        const CUstream stream = fake_stream(fake_context(0));
-        for (int i = 0; i < 12; ++i) step(stream);
+        steps(12);
         return fake_calls("cuEventSynchronize");
     });
 }
@@ -167,6 +172,37 @@ TEST_F(Embedded, StreamsAndDevicesHaveTimelinesOfTheirOwn) {
     EXPECT_NEAR(scope(file, "standard", "default").at("avg_measured_time_ms"), 0.5, 1e-5);
     EXPECT_NEAR(file.at("timeline").at("1").at("stream 0").at(0).at("avg_measured_time_ms"), 2, 1e-5);
     EXPECT_NEAR(file.at("avg_iter_time_ms"), 6, 1e-5);
+}
+
+TEST_F(Embedded, AScopeOfAnotherStreamMayBeginBeforeItsIteration) {
+    const Json file = measured("iterations 0:10\nscope *\n", [] {
+        const CUstream stream = fake_stream(fake_context(0));
+        for (int i = 0; i < 12; ++i) {
+            kbench_iteration(stream);
+            const Scope copy("copy", CU_STREAM_PER_THREAD);
+            fake_kernel(stream, 1);
+            if (i == 0) fake_kernel(stream, 4);  // what the stream is behind by from then on
+            fake_host(1);
+        }
+        return 0;
+    });
+    EXPECT_NEAR(scope(file, "copy", "per-thread default").at("avg_iter_start_to_event_start_time_ms"), -4, 1e-5);
+}
+
+TEST_F(Embedded, AScopeThatOccursInFewIterationsIsTriedTenTimesAsOften) {
+    const Json file = measured("iterations 0:\nrepeat 2\nscope *\n", [] {
+        const CUstream stream = fake_stream(fake_context(0));
+        for (int i = 0; i < 100; ++i) {
+            kbench_iteration(stream);
+            if (i == 0) const Scope once("once", stream);
+            const Scope always("always", stream);
+        }
+        return 0;
+    });
+    EXPECT_TRUE(file.at("complete"));
+    EXPECT_EQ(file.at("iter_n"), 1 + 2 + 10 * 2);
+    EXPECT_EQ(scope(file, "always").at("n"), 2);
+    EXPECT_EQ(scope(file, "once").at("n"), 0);
 }
 
 TEST_F(Embedded, ScopesOfAGraphAreTimedInItsLaunches) {
@@ -249,7 +285,7 @@ TEST_F(Embedded, AnotherStreamsCaptureIsNotDisturbed) {
             step(stream);
             const Scope legacy("legacy", nullptr);  // may not be touched while another stream is captured
         }
-        return 0;
+        return fake_event_nodes(fake_end_capture(captured));
     });
     EXPECT_EQ(scope(file, "loss").at("n"), 3);
 }
@@ -257,26 +293,24 @@ TEST_F(Embedded, AnotherStreamsCaptureIsNotDisturbed) {
 TEST_F(Embedded, TheScheduleSaysFromWhenAScopeIsMeasured) {
     const Json file = measured("iterations 0:\nrepeat 2\nscope loss start 20\nscope *\n", [] {
         const CUstream stream = fake_stream(fake_context(0));
-        for (int i = 0; i < 60; ++i) {
-            step(stream);
-            if (i >= 20) fake_kernel(stream, 0);
-            if (i == 18) fake_kernel(stream, 100);  // which no measured loss may see
-        }
+        for (int i = 0; i < 60; ++i) step(stream, i < 20 ? 100 : 2);
         return 0;
     });
     EXPECT_EQ(scope(file, "loss").at("n"), 2);
+    EXPECT_NEAR(scope(file, "loss").at("avg_measured_time_ms"), 2, 1e-5) << "none of before iteration 20";
     EXPECT_GE(file.at("iter_n"), 20);
 }
 
 TEST_F(Embedded, BehindTheLastMeasurementTheProgramGoesOnOrStops) {
     const auto work = [] {
-        const CUstream stream = fake_stream(fake_context(0));
-        for (int i = 0; i < 100; ++i) step(stream);
+        steps(100);
         if (kbench_profile_state != 0) return 2;  // off: a call is a load and a branch again
         std::printf("went on\n");
         return std::fflush(stdout);
     };
+    testing::internal::CaptureStdout();
     EXPECT_TRUE(measured("iterations 2:20\nscope *\nthen go on\n", work).at("complete"));
+    EXPECT_EQ(testing::internal::GetCapturedStdout(), "went on\n");
     testing::internal::CaptureStdout();
     EXPECT_TRUE(measured("iterations 2:20\nscope *\nthen stop\n", work).at("complete"));
     EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
@@ -285,8 +319,7 @@ TEST_F(Embedded, BehindTheLastMeasurementTheProgramGoesOnOrStops) {
 
 TEST_F(Embedded, AProgramThatEndsEarlyHasWhatWasMeasured) {
     const Json file = measured("iterations 2:\nrepeat 1000\nscope *\n", [] {
-        const CUstream stream = fake_stream(fake_context(0));
-        for (int i = 0; i < 20; ++i) step(stream);
+        steps(20);
         return 0;
     });
     EXPECT_FALSE(file.at("complete"));
@@ -295,8 +328,7 @@ TEST_F(Embedded, AProgramThatEndsEarlyHasWhatWasMeasured) {
 
 TEST_F(Embedded, FinishWritesBeforeTheScheduleDoes) {
     const Json file = measured("iterations 2:\nscope loss\n", [] {
-        const CUstream stream = fake_stream(fake_context(0));
-        for (int i = 0; i < 8; ++i) step(stream);
+        steps(8);
         kbench_profile_finish();
         return std::filesystem::exists("prof.json") && kbench_profile_state == 0 ? 0 : 1;
     });
@@ -305,8 +337,7 @@ TEST_F(Embedded, FinishWritesBeforeTheScheduleDoes) {
 
 TEST_F(Embedded, AForkOfTheProgramWritesNothing) {
     const Json file = measured("iterations 2:\nscope loss\n", [] {
-        const CUstream stream = fake_stream(fake_context(0));
-        for (int i = 0; i < 8; ++i) step(stream);
+        steps(8);
         const pid_t fork_of_it = fork();
         if (fork_of_it == 0) std::exit(0);
         waitpid(fork_of_it, nullptr, 0);
@@ -333,6 +364,25 @@ TEST_F(Embedded, WhatDoesNotFitTogetherIsNoted) {
     EXPECT_TRUE(scope(file, "never ends").at("end_index").is_null());
     EXPECT_TRUE(scope(file, "never ends").at("avg_measured_time_ms").is_null());
     EXPECT_TRUE(scope(file, "never ends").at("ci_low").is_null());
+}
+
+TEST_F(Embedded, WhatIsNotMeasuredIsNoted) {
+    const Json file = measured("iterations 0:6\nscope another\n", [] {
+        const CUstream stream = fake_stream(fake_context(0)), of_second = fake_stream(fake_context(0));
+        for (int i = 0; i < 8; ++i) {
+            kbench_iteration(stream);
+            fake_begin_capture(stream);
+            kbench_iteration(stream);
+            fake_end_capture(stream);
+            const Scope one("one", stream), second("another", of_second);
+        }
+        return 0;
+    });
+    EXPECT_EQ(file.at("timeline").at("0"), Json::object());
+    const std::string notes = file.at("devices").at(0).at("notes").dump();
+    EXPECT_THAT(notes, HasSubstr("an iteration began in a stream while it was captured"));
+    EXPECT_THAT(notes, HasSubstr("streams of a second context of this device are not measured"));
+    EXPECT_THAT(notes, HasSubstr("no scope that the schedule names began in the measured iterations"));
 }
 
 TEST_F(Embedded, WithoutIterationsNothingIsMeasuredAndSaid) {
@@ -364,10 +414,22 @@ TEST_F(Embedded, AProcessWithARankHasAFileOfItsOwnInTheNamedFolder) {
     EXPECT_FALSE(std::filesystem::exists(child_.folder() / "not"));
 }
 
+TEST_F(Embedded, EachLaunchersRankIsTheProcesss) {
+    child_.write("prof.schedule", "iterations 0:5\nscope *\n");
+    for (const char* variable : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+        EXPECT_EQ(child_.run([] { return steps(8) == nullptr ? 1 : 0; },
+                             {{variable, "12"}, {"KBENCH_PROFILE_OUTPUT", variable}}),
+                  0);
+        EXPECT_EQ(Json::parse(child_.read(std::string(variable) + "/prof.12.json"), nullptr, false).at("rank"), 12);
+    }
+    EXPECT_EQ(
+        measured("iterations 0:5\nscope *\n", [] { return steps(8) == nullptr ? 1 : 0; }, {{"RANK", "-1"}}).at("rank"),
+        Json());
+}
+
 TEST_F(Embedded, WithoutAScheduleNothingHappens) {
     EXPECT_EQ(child_.run([] {
-        const CUstream stream = fake_stream(fake_context(0));
-        step(stream);
+        const CUstream stream = steps(1);
         if (kbench_profile_state != 0) return 1;
         step(stream);
         return fake_calls("cuEventRecordWithFlags") + fake_calls("cuStreamGetCaptureInfo");
@@ -376,10 +438,21 @@ TEST_F(Embedded, WithoutAScheduleNothingHappens) {
     EXPECT_EQ(child_.err(), "");
 }
 
+TEST_F(Embedded, AVariableThatIsSetToNothingIsNoSchedule) {
+    child_.write("prof.schedule", "scope *\n");
+    EXPECT_EQ(child_.run(
+                  [] {
+                      steps(1);
+                      return kbench_profile_state;
+                  },
+                  {{"KBENCH_PROFILE_SCHEDULE", ""}}),
+              0);
+    EXPECT_EQ(child_.err(), "");
+}
+
 TEST_F(Embedded, WhatIsWrongIsOneLineAndTheProgramGoesOn) {
     const auto work = [] {
-        const CUstream stream = fake_stream(fake_context(0));
-        for (int i = 0; i < 20; ++i) step(stream);
+        steps(20);
         return kbench_profile_state;
     };
     child_.write("prof.schedule", "scope *\nrepeat often\n");
@@ -399,8 +472,7 @@ TEST_F(Embedded, WhatIsWrongIsOneLineAndTheProgramGoesOn) {
     EXPECT_EQ(child_.run(work), 0);
     EXPECT_THAT(child_.err(), HasSubstr("something stands there that is no file"));
     EXPECT_EQ(child_.run([] {
-        const CUstream stream = fake_stream(fake_context(0));
-        step(stream);
+        const CUstream stream = steps(1);
         fake_fail("cuEventRecordWithFlags", CUDA_ERROR_LAUNCH_FAILED);
         for (int i = 0; i < 20; ++i) step(stream);
         return kbench_profile_state;

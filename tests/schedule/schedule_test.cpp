@@ -96,6 +96,14 @@ TEST(Schedule, WhatIsWrittenIsReadAgain) {
     EXPECT_EQ(read.scopes[1].start, 12);
 }
 
+TEST(Schedule, AFolderThatALineDoesNotKeepIsRefused) {
+    Schedule schedule;
+    set_output(schedule, "my profile", "--folder");
+    EXPECT_EQ(parse_schedule(schedule_text(schedule) + "scope *", "again").output, "my profile");
+    for (const char* wrong : {"", " a", "a ", "a\nb", "a\x1b"})
+        EXPECT_THROW(set_output(schedule, wrong, "--folder"), UsageError) << wrong;
+}
+
 TEST(Schedule, GlobsNameLabels) {
     for (const auto& [glob, label] : std::vector<std::pair<std::string, std::string>>{{"*", ""},
                                                                                       {"*", "all"},
