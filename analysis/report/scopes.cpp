@@ -72,10 +72,10 @@ std::vector<Place> places(const ScopeRun& run) {
     return all;
 }
 
-/// The device in words that are the same for all its scopes: "host a, rank 1, GPU 0".
-std::string device_text(const ScopeRun& run, const Place& place) {
+/// The device in words that are the same for all its scopes: "rank 1, GPU 0", or of several hosts "a, rank 1, GPU 0".
+std::string device_text(const Place& place, bool has_hosts) {
     std::string text;
-    if (run.host_count() > 1) text = one_line(place.process->host) + ", ";
+    if (has_hosts) text = one_line(place.process->host) + ", ";
     if (place.process->rank) text += fmt::format("rank {}, ", *place.process->rank);
     return text + fmt::format("GPU {}", place.device->id);
 }
@@ -88,10 +88,10 @@ std::string share_cell(const Place& place) {
 Rows scope_rows(const ScopeRun& run) {
     Rows rows{{words("device"), words("stream"), names("scope"), words("in"), figures("start ms"), figures("time ms"),
                figures("from"), figures("to"), figures("n"), figures("of iteration")}};
+    const bool is_alone = run.device_count() == 1, has_hosts = run.host_count() > 1;
     for (const Place& place : places(run)) {
         const MeasuredScope& scope = *place.scope;
-        const bool is_alone = run.device_count() == 1;
-        rows.rows.push_back({is_alone ? "" : device_text(run, place), one_line(place.stream->name),
+        rows.rows.push_back({is_alone ? "" : device_text(place, has_hosts), one_line(place.stream->name),
                              one_line(place.stream->title(scope)), scope.in_graph ? "graph" : "",
                              ms_cell(scope.offset_ms), ms_cell(scope.time.ms), ms_cell(scope.time.low),
                              ms_cell(scope.time.high), std::to_string(scope.time.n), share_cell(place)});
@@ -113,11 +113,12 @@ Rows label_rows(const ScopeRun& run) {
 /// A lane for each stream, and one more for what lies within.
 Chart timeline_chart(const ScopeRun& run) {
     TimelineChart chart{"ms", {}, {}};
+    const bool has_hosts = run.host_count() > 1;
     for (const Place& place : places(run)) {
         const MeasuredScope& scope = *place.scope;
         if (!scope.offset_ms || !scope.time.ms) continue;
         const std::size_t depth = place.stream->depth(scope);
-        std::string lane = fmt::format("{}, {}", device_text(run, place), one_line(place.stream->name));
+        std::string lane = fmt::format("{}, {}", device_text(place, has_hosts), one_line(place.stream->name));
         if (depth > 0) lane += fmt::format(", within ({})", depth);
         chart.bars.push_back({*scope.offset_ms,
                               *scope.time.ms,
@@ -197,9 +198,13 @@ std::string iteration_answer(const std::vector<ScopeRun>& runs) {
                        run_title(first, runs), mean_text(last.iteration()), run_title(last, runs), growth_text(runs));
 }
 
+template <class T>
+ScopesJson or_null(const std::optional<T>& value) {
+    return value ? ScopesJson(*value) : ScopesJson();
+}
+
 ScopesJson mean_json(const MeanTime& mean) {
-    const auto number = [](const std::optional<double>& value) { return value ? ScopesJson(*value) : ScopesJson(); };
-    return {{"ms", number(mean.ms)}, {"low", number(mean.low)}, {"high", number(mean.high)}, {"n", mean.n}};
+    return {{"ms", or_null(mean.ms)}, {"low", or_null(mean.low)}, {"high", or_null(mean.high)}, {"n", mean.n}};
 }
 
 }  // namespace
@@ -207,9 +212,9 @@ ScopesJson mean_json(const MeanTime& mean) {
 Chart scaling_chart(const std::vector<ScopeRun>& runs) {
     BarChart chart{"ms", {}, {}, true};
     chart.series.push_back({"whole iteration"});
-    for (const std::string& label : scope_labels(runs)) chart.series.push_back({one_line(label)});
+    const std::vector<std::string> labels = scope_labels(runs);
+    for (const std::string& label : labels) chart.series.push_back({one_line(label)});
     for (const ScopeRun& run : runs) {
-        const std::vector<LabelTime> times = label_times(run);
         const std::string name = run_title(run, runs);
         for (const char* bar : {"iteration", "scopes, average", "scopes, maximum"}) {
             chart.labels.push_back(fmt::format("{}: {}", name, bar));
@@ -220,8 +225,7 @@ Chart scaling_chart(const std::vector<ScopeRun>& runs) {
             chart.series[0].values[at] = *iteration.ms;
             chart.series[0].hover[at] = mean_text(iteration);
         }
-        const std::vector<std::string> labels = scope_labels(runs);
-        for (const LabelTime& time : times) {
+        for (const LabelTime& time : label_times(run)) {
             ChartSeries& series =
                 chart.series[static_cast<std::size_t>(1 + std::ranges::find(labels, time.label) - labels.begin())];
             for (const auto& [bar, ms] : {std::pair(at + 1, time.average_ms), {at + 2, time.maximum_ms}}) {
@@ -268,14 +272,14 @@ std::string scopes_json(const std::vector<ScopeRun>& runs) {
         for (const Place& place : places(run)) {
             const MeasuredScope& scope = *place.scope;
             scopes.push_back({{"host", place.process->host},
-                              {"rank", place.process->rank ? ScopesJson(*place.process->rank) : ScopesJson()},
+                              {"rank", or_null(place.process->rank)},
                               {"device", place.device->id},
                               {"stream", place.stream->name},
                               {"label", scope.label},
                               {"occurrence", scope.occurrence},
                               {"in_graph", scope.in_graph},
                               {"depth", place.stream->depth(scope)},
-                              {"start_ms", scope.offset_ms ? ScopesJson(*scope.offset_ms) : ScopesJson()},
+                              {"start_ms", or_null(scope.offset_ms)},
                               {"time", mean_json(scope.time)}});
         }
         all.push_back({{"run", run.name},

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "analysis/result/json_fields.h"
@@ -20,56 +21,60 @@ using fields::Path;
 
 constexpr std::string_view scopes_format = "kbench.scopes/1";
 
-const Json& member_of(const Json& object, const Path& path, const char* name) {
-    const auto found = object.find(name);
-    fields::expect(found != object.end(), path.field(name), "a value", Json("nothing"));
-    return *found;
-}
+/// An object's members by name; others that it has are ignored.
+class Members {
+  public:
+    Members(const Json& json, const Path& path) : json_(json), path_(path) {
+        fields::expect(json.is_object(), path, "an object", json);
+    }
+    const Json& at(std::string_view name) const {
+        const auto found = json_.find(name);
+        fields::expect(found != json_.end(), path_.field(name), "a value", Json("nothing"));
+        return *found;
+    }
+    template <class T>
+    void read(T& value, std::string_view name, const fields::Rule& rule = {}) const {
+        fields::read(value, at(name), path_.field(name), rule);
+    }
+    /// A time, and its interval and number of samples under names that begin with `prefix`.
+    void read_mean(MeanTime& mean, std::string_view name, const std::string& prefix) const {
+        const std::string low = prefix + "ci_low", high = prefix + "ci_high", n = prefix + "n";
+        read(mean.ms, name, {.least = 0});
+        read(mean.low, low);
+        read(mean.high, high);
+        read(mean.n, n);
+        fields::expect(mean.ms.has_value() == (mean.n > 0), path_.field(n), mean.ms ? "samples" : "0 without a time",
+                       Json(mean.n));
+        const bool has_both = mean.low.has_value() == mean.high.has_value();
+        fields::expect(has_both && (!mean.low || (mean.ms && *mean.low <= *mean.ms && *mean.ms <= *mean.high)),
+                       path_.field(low), fmt::format("an interval around {}", name), at(low));
+    }
 
-template <class T>
-T value_of(const Json& object, const Path& path, const char* name, const fields::Rule& rule = {}) {
-    T read{};
-    fields::read(read, member_of(object, path, name), path.field(name), rule);
-    return read;
-}
-
-/// A time, and its interval and number of samples under names that begin with `prefix`.
-MeanTime read_mean(const Json& object, const Path& path, const char* name, const std::string& prefix) {
-    using Time = std::optional<double>;
-    const std::string low = prefix + "ci_low", high = prefix + "ci_high", n = prefix + "n";
-    MeanTime mean;
-    mean.ms = value_of<Time>(object, path, name, {.least = 0});
-    mean.low = value_of<Time>(object, path, low.c_str());
-    mean.high = value_of<Time>(object, path, high.c_str());
-    mean.n = value_of<std::int64_t>(object, path, n.c_str());
-    fields::expect(mean.ms.has_value() == (mean.n > 0), path.field(n), mean.ms ? "samples" : "0 without a time",
-                   Json(mean.n));
-    const bool has_both = mean.low.has_value() == mean.high.has_value();
-    fields::expect(has_both && (!mean.low || (mean.ms && *mean.low <= *mean.ms && *mean.ms <= *mean.high)),
-                   path.field(low), fmt::format("an interval around {}", name), object.at(low));
-    return mean;
-}
+  private:
+    const Json& json_;
+    const Path& path_;
+};
 
 MeasuredScope read_scope(const Json& json, const Path& path) {
-    fields::expect(json.is_object(), path, "an object", json);
+    const Members members(json, path);
     MeasuredScope scope;
-    scope.label = value_of<std::string>(json, path, "label");
-    scope.occurrence = value_of<std::int64_t>(json, path, "occurrence");
-    scope.in_graph = value_of<bool>(json, path, "in_graph");
-    scope.start_index = value_of<std::int64_t>(json, path, "start_index");
-    scope.end_index = value_of<std::optional<std::int64_t>>(json, path, "end_index");
-    scope.time = read_mean(json, path, "avg_measured_time_ms", "");
-    scope.offset_ms = value_of<std::optional<double>>(json, path, "avg_iter_start_to_event_start_time_ms");
+    members.read(scope.label, "label");
+    members.read(scope.occurrence, "occurrence");
+    members.read(scope.in_graph, "in_graph");
+    members.read(scope.start_index, "start_index");
+    members.read(scope.end_index, "end_index");
+    members.read_mean(scope.time, "avg_measured_time_ms", "");
+    members.read(scope.offset_ms, "avg_iter_start_to_event_start_time_ms");
     return scope;
 }
 
 ScopeDevice read_device(const Json& json, const Path& path) {
-    fields::expect(json.is_object(), path, "an object", json);
+    const Members members(json, path);
     ScopeDevice device;
-    device.id = value_of<std::int64_t>(json, path, "id");
-    device.name = value_of<std::string>(json, path, "name");
-    device.iteration = read_mean(json, path, "avg_iter_time_ms", "iter_");
-    device.notes = value_of<std::vector<std::string>>(json, path, "notes");
+    members.read(device.id, "id");
+    members.read(device.name, "name");
+    members.read_mean(device.iteration, "avg_iter_time_ms", "iter_");
+    members.read(device.notes, "notes");
     return device;
 }
 
@@ -134,17 +139,17 @@ ScopeProfile parse_scope_profile(const std::string& text, const std::string& pat
     const Json json = Json::parse(text, nullptr, false);
     if (json.is_discarded()) throw UsageError(fmt::format("{}: not JSON; a file of kbench/profile.h is", path));
     const Path at{path};
-    fields::expect(json.is_object(), at, "an object", json);
+    const Members members(json, at);
     const auto format = json.find("format");
     if (format == json.end() || *format != scopes_format)
         throw UsageError(fmt::format("{}: format: expected {}; kbench/profile.h writes it", path, scopes_format));
     ScopeProfile profile;
     profile.path = path;
-    profile.host = value_of<std::string>(json, at, "host_name");
-    profile.rank = value_of<std::optional<std::int64_t>>(json, at, "rank");
-    profile.arguments = value_of<std::vector<std::string>>(json, at, "arguments");
-    profile.is_complete = value_of<bool>(json, at, "complete");
-    const Json& devices = member_of(json, at, "devices");
+    members.read(profile.host, "host_name");
+    members.read(profile.rank, "rank");
+    members.read(profile.arguments, "arguments");
+    members.read(profile.is_complete, "complete");
+    const Json& devices = members.at("devices");
     const Path of_devices = at.field("devices");
     fields::expect(devices.is_array(), of_devices, "an array", devices);
     for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -153,7 +158,7 @@ ScopeProfile parse_scope_profile(const std::string& text, const std::string& pat
         fields::expect(is_new, of_devices.element(i).field("id"), "each device once", Json(device.id));
         profile.devices.push_back(std::move(device));
     }
-    read_timeline(profile, member_of(json, at, "timeline"), at.field("timeline"));
+    read_timeline(profile, members.at("timeline"), at.field("timeline"));
     return profile;
 }
 
@@ -168,7 +173,7 @@ std::vector<LabelTime> label_times(const ScopeRun& run) {
                     if (scope.time.ms && stream.depth(scope) == 0) sums[scope.label] += *scope.time.ms;
             for (const auto& [label, sum] : sums) by_device[label].push_back(sum);
         }
-    for (const std::string& label : scope_labels({run})) {
+    for (const std::string& label : scope_labels({&run, 1})) {
         const auto found = by_device.find(label);
         if (found == by_device.end()) continue;
         double sum = 0;
@@ -178,7 +183,7 @@ std::vector<LabelTime> label_times(const ScopeRun& run) {
     return times;
 }
 
-std::vector<std::string> scope_labels(const std::vector<ScopeRun>& runs) {
+std::vector<std::string> scope_labels(std::span<const ScopeRun> runs) {
     std::vector<std::string> labels;
     std::set<std::string> known;
     for (const ScopeRun& run : runs)

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,6 @@ struct LabelTime {
 std::vector<LabelTime> label_times(const ScopeRun& run);
 
 /// All labels of the runs once, in the order in which they first begin.
-std::vector<std::string> scope_labels(const std::vector<ScopeRun>& runs);
+std::vector<std::string> scope_labels(std::span<const ScopeRun> runs);
 
 }  // namespace kbench

@@ -44,7 +44,7 @@ int schedule(const std::vector<std::string>& arguments) {
     } else {
         if (!request.from.empty()) {
             const ScopeRun run{request.from, {read_profile(request.from)}};
-            for (const std::string& label : scope_labels({run}))
+            for (const std::string& label : scope_labels({&run, 1}))
                 embedded::add_scope(request.schedule, embedded::glob_of(label), request.from);
             if (request.schedule.scopes.empty())
                 throw UsageError(fmt::format("--from {}: has no scope; --scopes '*' takes all", request.from));

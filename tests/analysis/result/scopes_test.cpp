@@ -60,10 +60,13 @@ TEST(Scopes, LabelsAreAddedUpWithoutThoseWithinOthers) {
     EXPECT_DOUBLE_EQ(*two_gpus().iteration().ms, 10.5 * 1.2) << "of the slowest";
 }
 
-std::string refusal(std::string text, const std::string& what, const std::string& with) {
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
     const std::size_t at = text.find(what);
     EXPECT_NE(at, text.npos) << what;
-    text.replace(at, what.size(), with);
+    return at == text.npos ? text : text.replace(at, what.size(), with);
+}
+
+std::string refusal(const std::string& text) {
     try {
         parse_scope_profile(text, "prof.json");
     } catch (const UsageError& error) {
@@ -76,27 +79,31 @@ std::string refusal(std::string text, const std::string& what, const std::string
 
 TEST(Scopes, WhatIsMalformedIsSaidWithItsPlace) {
     const std::string right = profile_text();
-    EXPECT_THAT(refusal(right, "}}}", "}"), HasSubstr("not JSON"));
-    EXPECT_THAT(refusal(right, right, "[1]"), HasSubstr("expected an object, found an array"));
-    EXPECT_THAT(refusal(right, "scopes/1", "scopes/2"), HasSubstr("format: expected kbench.scopes/1"));
-    EXPECT_THAT(refusal(right, "\"host_name\": \"node1\",", ""), HasSubstr("host_name: expected a value"));
-    EXPECT_THAT(refusal(right, "\"rank\": null", "\"rank\": -1"), HasSubstr("rank: expected an integer from 0"));
-    EXPECT_THAT(refusal(right, "\"complete\": true", "\"complete\": 1"), HasSubstr("complete: expected true or false"));
-    EXPECT_THAT(refusal(right, "\"id\": 0", "\"id\": 1"), HasSubstr("timeline.0: expected a device of 'devices'"));
-    EXPECT_THAT(refusal(right, "\"notes\": []}", "\"notes\": []}, {\"id\": 0}"),
-                HasSubstr("devices[1].name: expected a value"));
-    EXPECT_THAT(refusal(right, "\"label\": \"attention\"", "\"label\": 7"),
-                HasSubstr("timeline.0.stream 0[1].label: expected a string"));
-    EXPECT_THAT(refusal(right, "\"avg_measured_time_ms\": 1.25", "\"avg_measured_time_ms\": -1"),
-                HasSubstr("avg_measured_time_ms: expected a number from 0"));
-    EXPECT_THAT(refusal(right, "\"avg_measured_time_ms\": 1.25", "\"avg_measured_time_ms\": null"),
-                HasSubstr("stream 0[1].n: expected 0 without a time, found 50"));
-    EXPECT_THAT(refusal(right, "\"avg_measured_time_ms\": 1.25", "\"avg_measured_time_ms\": 5"),
-                HasSubstr("ci_low: expected an interval around avg_measured_time_ms"));
-    EXPECT_THAT(refusal(right, "\"avg_measured_time_ms\": 1.25", "\"avg_measured_time_ms\": 1e999"),
-                HasSubstr("not JSON"));
-    EXPECT_THAT(refusal(right, "\"stream 1\": [", "\"stream 1\": 5, \"x\": ["),
-                HasSubstr("timeline.0.stream 1: expected an array"));
+    EXPECT_THAT(refusal("[1]"), HasSubstr("expected an object, found an array"));
+    struct Wrong {
+        std::string what, with, said;
+    };
+    const std::string time = "\"avg_measured_time_ms\": 1.25";
+    for (
+        const Wrong& wrong : std::vector<Wrong>{
+            {"}}}", "}", "not JSON"},
+            {"scopes/1", "scopes/2", "format: expected kbench.scopes/1"},
+            {R"("host_name": "node1",)", "", "host_name: expected a value"},
+            {R"("rank": null)", R"("rank": -1)", "rank: expected an integer from 0"},
+            {R"("complete": true)", R"("complete": 1)", "complete: expected true or false"},
+            {R"("id": 0)", R"("id": 1)", "timeline.0: expected a device of 'devices'"},
+            {R"("notes": []})", R"("notes": []}, {"id": 0})", "devices[1].name: expected a value"},
+            {R"("notes": []})",
+             R"("notes": []}, {"id": 0, "name": "", "avg_iter_time_ms": null, "iter_ci_low": null, "iter_ci_high": null, "iter_n": 0, "notes": []})",
+             "devices[1].id: expected each device once, found 0"},
+            {R"("label": "attention")", R"("label": 7)", "timeline.0.stream 0[1].label: expected a string"},
+            {time, R"("avg_measured_time_ms": -1)", "avg_measured_time_ms: expected a number from 0"},
+            {time, R"("avg_measured_time_ms": null)", "stream 0[1].n: expected 0 without a time, found 50"},
+            {time, R"("avg_measured_time_ms": 5)", "ci_low: expected an interval around avg_measured_time_ms"},
+            {time, R"("avg_measured_time_ms": 1e999)", "not JSON"},
+            {R"("ci_low": 1.2375)", R"("ci_low": null)", "[1].ci_low: expected an interval around"},
+            {R"("stream 1": [)", R"("stream 1": 5, "x": [)", "timeline.0.stream 1: expected an array"}})
+        EXPECT_THAT(refusal(replaced(right, wrong.what, wrong.with)), HasSubstr(wrong.said)) << wrong.with;
 }
 
 TEST(Scopes, WhatALaterVersionAddsIsIgnored) {
@@ -106,11 +113,9 @@ TEST(Scopes, WhatALaterVersionAddsIsIgnored) {
 }
 
 TEST(Scopes, AScopeWithoutSamplesHasNoTime) {
-    std::string text = profile_text();
-    const std::string what = R"("avg_measured_time_ms": 1.25, "ci_low": 1.2375, "ci_high": 1.2625, "n": 50)";
-    const std::size_t at = text.find(what);
-    ASSERT_NE(at, text.npos);
-    text.replace(at, what.size(), R"("avg_measured_time_ms": null, "ci_low": null, "ci_high": null, "n": 0)");
+    const std::string text =
+        replaced(profile_text(), R"("avg_measured_time_ms": 1.25, "ci_low": 1.2375, "ci_high": 1.2625, "n": 50)",
+                 R"("avg_measured_time_ms": null, "ci_low": null, "ci_high": null, "n": 0)");
     const ScopeProfile profile = parse_scope_profile(text, "prof.json");
     EXPECT_EQ(profile.devices[0].streams[0].scopes[1].time.ms, std::nullopt);
 }
