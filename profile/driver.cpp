@@ -54,7 +54,8 @@ std::unique_ptr<Driver> load_driver() {
 }
 
 const Driver& driver() {
-    static const std::unique_ptr<Driver> one = load_driver();
+    // Never destroyed: handlers that were registered before the first call run after a destructor would.
+    static const Driver* const one = load_driver().release();
     if (one == nullptr) throw std::runtime_error("no CUDA driver is loaded (libcuda.so.1)");
     return *one;
 }

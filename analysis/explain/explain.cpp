@@ -2,6 +2,7 @@
 #include "analysis/explain/explain.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -32,12 +33,21 @@ std::string takes_text(const Point& point, const TimeBreakdown& breakdown) {
                        point.backend() == "cuda" ? "GPU" : "CPU");
 }
 
+/// The parts of a program's time are of another run than that time: only how far their sums lie apart is evidence.
+std::string program_sentence(const Point& point, const TimeBreakdown& breakdown) {
+    const double sum_us = breakdown.end_to_end_us - breakdown.total[Line::records] - breakdown.total[Line::residual];
+    const double more = sum_us / breakdown.end_to_end_us - 1;
+    return fmt::format(
+        "{}; its kernels, copies and idle times add up to {} in the run with records, {:.1f} % {}{}.",
+        takes_text(point, breakdown), format_ms(sum_us * 1e-3), 100 * std::abs(more), more < 0 ? "less" : "more",
+        std::abs(more) <= closing_tolerance ? "" : fmt::format(", where {} is the goal", percent(closing_tolerance)));
+}
+
 /// How long it takes, and whether the account of it closes.
 std::string first_sentence(const Point& point, const TimeBreakdown& breakdown) {
+    if (point.program) return program_sentence(point, breakdown);
     return fmt::format("{}; its {} add up to that within {:.1f} %{}.", takes_text(point, breakdown),
-                       point.program               ? "kernels, copies, idle times and the cost of records"
-                       : point.backend() == "cuda" ? "steps, gaps and the correction for recording"
-                                                   : "steps",
+                       point.backend() == "cuda" ? "steps, gaps and the correction for recording" : "steps",
                        breakdown.unexplained_share() * 100,
                        breakdown.closes() ? "" : fmt::format(", where {} is the goal", percent(closing_tolerance)));
 }
@@ -212,9 +222,16 @@ std::vector<std::string> answer_of(const Result& result, const Explanation& expl
                       ? fmt::format("{}. Why is unknown: {}.", takes_text(point, breakdown), breakdown.unavailable)
                       : fmt::format("{}: {}.", short_name(point), breakdown.unavailable)};
     } else if (!explanation.missing.empty()) {
-        answer = {first_sentence(point, breakdown), no_conclusion(explanation.missing)};
-        if (explanation.program.is_launch_bound) answer.push_back(recorded_wait(explanation.facts));
-        append(answer, explanation.program.sentences);
+        const ProgramFindings& program = explanation.program;
+        if (program.is_always_launch_bound) {
+            answer = {
+                program.host_wait, first_sentence(point, breakdown),
+                "What binds its kernels is not said: " + fmt::format("{}", fmt::join(explanation.missing, "; ")) + "."};
+        } else {
+            answer = {first_sentence(point, breakdown), no_conclusion(explanation.missing)};
+            if (program.is_launch_bound) answer.push_back(recorded_wait(explanation.facts));
+        }
+        append(answer, program.sentences);
     } else {
         answer = explanation.contradictions;
         if (!explanation.program.host_wait.empty()) answer.push_back(explanation.program.host_wait);
@@ -254,7 +271,11 @@ Explanation explain_by(const Roofs& roofs, const Result& result, const Point& po
     explanation.interventions = interventions_of(facts, explanation.elasticity, explanation.theft);
     const Grounds grounds{
         facts, roof_times, units, explanation.cycles, told, &explanation.causes, &explanation.interventions};
-    explanation.verdicts = withheld_from(judge(grounds), explanation.impossible, explanation.missing);
+    explanation.program = program_findings(facts, breakdown);
+    const Verdicts judged = judge(grounds);
+    explanation.verdicts = withheld_from(judged, explanation.impossible, explanation.missing);
+    if (explanation.program.is_always_launch_bound && explanation.impossible.empty())
+        explanation.verdicts.model = judged.model;
     explanation.suspects = find_suspects(grounds, is_at_power_limit(point.conditions));
     if (explanation.concludes())
         explanation.contradictions = contradictions(facts, breakdown.roof_times, explanation.interventions);
@@ -267,7 +288,6 @@ Explanation explain_by(const Roofs& roofs, const Result& result, const Point& po
         withhold(explanation.causes);
         for (MarginalCheck& check : explanation.breakdown.marginal) check.finding.clear();
     }
-    explanation.program = program_findings(facts, breakdown);
     explanation.answer = answer_of(result, explanation);
     return explanation;
 }

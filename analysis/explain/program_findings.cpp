@@ -165,18 +165,13 @@ std::string records_sentence(const PointFacts& facts, const TimeBreakdown& break
     if (!is_bare(facts))
         return "No iteration was timed without records: all times are those with records, which may be longer.";
     if (std::abs(more_us) <= closing_tolerance * bare_us) return "";
-    const std::string times = fmt::format("With records an iteration takes {}, {} {} than the {} without",
-                                          format_ms((bare_us + more_us) * 1e-3), percent(std::abs(more_us) / bare_us),
-                                          more_us > 0 ? "longer" : "shorter", format_ms(bare_us * 1e-3));
-    if (more_us < 0)
-        return times + ": the two runs differ by more than records do, so parts of the time may be off by as much.";
+    if (more_us < 0) return "The two runs differ by more than records do, so parts of the time may be off by as much.";
     const Interval waits = host_wait_us(facts);
     if (waits.high >= host_wait_share * bare_us)
         return fmt::format(
-            "{}: records slow the host's calls, so waits for the host are between {} and {} without them "
-            "(estimated).",
-            times, format_ms(waits.low * 1e-3), format_ms(waits.high * 1e-3));
-    return times + ": parts of the time may be too long by as much.";
+            "Records slow the host's calls: without them waits for the host are between {} and {} (estimated).",
+            format_ms(waits.low * 1e-3), format_ms(waits.high * 1e-3));
+    return "Records make parts of the time longer by as much.";
 }
 
 }  // namespace
@@ -201,12 +196,25 @@ std::string quicker_launches(const ProgramRun& program) {
                        program.named || has(program.command, "python") ? "torch.compile, " : "");
 }
 
+namespace {
+
+bool is_always_launch_bound(const PointFacts& facts) {
+    const std::vector<double>& samples_ms = facts.point->end_to_end->latency.samples_ms;
+    if (samples_ms.empty() || !is_bare(facts)) return false;
+    const double shortest_us = 1e3 * std::ranges::min(samples_ms);
+    const double waits_us = host_wait_us(facts).low - (facts.end_to_end_us - shortest_us);
+    return waits_us >= host_wait_share * shortest_us;
+}
+
+}  // namespace
+
 ProgramFindings program_findings(const PointFacts& facts, const TimeBreakdown& breakdown) {
     ProgramFindings found;
     if (!facts.point->program || !breakdown.unavailable.empty() || !(breakdown.end_to_end_us > 0)) return found;
     const double whole_us = breakdown.end_to_end_us;
     const Interval waits = host_wait_us(facts);
     found.is_launch_bound = waits.low >= host_wait_share * whole_us;
+    found.is_always_launch_bound = found.is_launch_bound && is_always_launch_bound(facts);
     if (found.is_launch_bound)
         found.host_wait = fmt::format("launch-bound: {}; {} would shorten that, another GPU hardly.",
                                       host_wait_text(facts), quicker_launches(*facts.point->program));

@@ -27,7 +27,9 @@ std::string host_wait_text(const PointFacts& facts);
 struct ProgramFindings {
     /// Whether its GPU waits for the host; empty where it does so for less than host_wait_share for certain.
     std::string host_wait;
-    bool is_launch_bound = false;        ///< it does for certain
+    bool is_launch_bound = false;  ///< it does for certain, in an iteration of median length
+    /// It does even in the shortest of all iterations that were timed, however few of them are independent.
+    bool is_always_launch_bound = false;
     std::vector<std::string> sentences;  ///< about copies, precisions and records, each where there is something to say
 };
 

@@ -23,8 +23,8 @@ enum class Line {
     overlap,  ///< what several streams of a program did at the same time, which the lines above count twice; negative
     launch,   ///< gaps up to the latency of a graph's node for each kernel
     dependency,  ///< gaps beyond that
-    host_wait,   ///< a program's gaps until the next launch call had ended
-    queued,      ///< a program's gaps after that
+    host_wait,   ///< a program's gaps before work that was launched only meanwhile
+    queued,      ///< a program's other gaps
     recording,   ///< what records add to the sum of kernels and gaps, calibrated; negative
     records,     ///< a program's iteration without records, less one with them: its kernels have no calibration
     drift,       ///< the timing run against the runs between the records: the machine's state (clock, power) moved

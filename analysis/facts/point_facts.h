@@ -33,7 +33,7 @@ struct StepFacts {
     Interval device_us;
     double gap_before_us = 0;                 ///< from the end of the kernel before it
     double launch_us = 0, dependency_us = 0;  ///< gaps before its kernels, up to an empty kernel's time and beyond
-    /// Gaps of a program instead: until the launch call had ended, and after that.
+    /// Gaps of a program instead: before work that was launched too late, and before other work.
     double host_wait_us = 0, queued_us = 0;
     double copies_us = 0;                      ///< copies and fills, a part of kernels_us
     double start_and_end_us = 0;               ///< what empty kernels in their place would take, less those gaps

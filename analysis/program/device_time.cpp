@@ -45,7 +45,7 @@ std::vector<OwnTime> own_times(const ProgramFile& file) {
         time.gap = std::max<std::int64_t>(0, activity.start_ns - idle_from);
         time.busy = std::max<std::int64_t>(0, activity.end_ns - std::max(activity.start_ns, idle_from));
         if (const std::optional<std::int64_t> called = calls.of(activity, seen.insert(activity.correlation).second))
-            time.host_wait = std::clamp<std::int64_t>(*called - idle_from, 0, time.gap);
+            time.host_wait = *called > idle_from ? time.gap : 0;
         busy_until = std::max(idle_from, activity.end_ns);
     }
     return times;

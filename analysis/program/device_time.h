@@ -14,9 +14,9 @@ namespace kbench {
 /// last end. Work on several streams or devices counts once.
 struct OwnTime {
     std::int64_t gap = 0, busy = 0;
-    /// Part of the gap before the call that launched it had ended: the GPU waited for the host. A graph's later nodes
-    /// wait for none. Of a copy or fill whose call is unknown, the part before the end of the launch call before it,
-    /// which is the least. Nothing where the file has no launch calls.
+    /// The gap, where the call that launched it ended when the GPU was idle already: it waited for the host, and for
+    /// what the host had launched too late to arrive. Else 0, as of a graph's later nodes. A copy or fill whose call is
+    /// unknown was called after the launch call before it had ended. Nothing where the file has no launch calls.
     std::optional<std::int64_t> host_wait;
 
     std::int64_t total() const { return gap + busy; }

@@ -168,29 +168,49 @@ Iterations iterations_from(std::span<const Symbol> symbols, const Spans& calls) 
         "the range that iterations were to begin with launches something else each time, so the whole run is one iteration");
 }
 
-std::optional<Iterations> iterations_like(std::span<const Symbol> symbols, std::span<const Symbol> iteration) {
+namespace {
+
+/// The places behind each `iteration` in `symbols`, in order. Knuth, Morris and Pratt (1977): for each prefix its
+/// longest border.
+std::vector<std::size_t> ends_of(std::span<const Symbol> symbols, std::span<const Symbol> iteration) {
     const std::size_t period = iteration.size();
-    if (period == 0 || symbols.size() < period) return std::nullopt;
-    // Knuth, Morris and Pratt (1977): for each prefix its longest border.
+    if (period == 0 || symbols.size() < period) return {};
     std::vector<std::size_t> border(period, 0);
     for (std::size_t i = 1, length = 0; i < period; ++i) {
         while (length > 0 && iteration[i] != iteration[length]) length = border[length - 1];
         if (iteration[i] == iteration[length]) ++length;
         border[i] = length;
     }
-    Iterations best;
-    std::vector<std::size_t> count(symbols.size() + 1, 0);  // iterations back to back that end before a place
+    std::vector<std::size_t> ends;
     for (std::size_t i = 0, length = 0; i < symbols.size(); ++i) {
         if (length == period) length = border[length - 1];
         while (length > 0 && symbols[i] != iteration[length]) length = border[length - 1];
         if (symbols[i] == iteration[length]) ++length;
-        if (length < period) continue;
-        const std::size_t end = i + 1;
+        if (length == period) ends.push_back(i + 1);
+    }
+    return ends;
+}
+
+}  // namespace
+
+std::optional<Iterations> iterations_like(std::span<const Symbol> symbols, std::span<const Symbol> iteration) {
+    const std::size_t period = iteration.size();
+    Iterations best;
+    std::vector<std::size_t> count(symbols.size() + 1, 0);  // iterations back to back that end before a place
+    for (const std::size_t end : ends_of(symbols, iteration)) {
         count[end] = count[end - period] + 1;
         if (count[end] > best.count)
             best = {.begin = end - count[end] * period, .period = period, .count = count[end], .unavailable = {}};
     }
     return best.count > 0 ? std::optional(best) : std::nullopt;
+}
+
+std::vector<std::size_t> iterations_behind_another(std::span<const Symbol> symbols, std::span<const Symbol> iteration) {
+    const std::vector<std::size_t> ends = ends_of(symbols, iteration);
+    std::vector<std::size_t> begins;
+    for (const std::size_t end : ends)
+        if (std::ranges::binary_search(ends, end - iteration.size())) begins.push_back(end - iteration.size());
+    return begins;
 }
 
 IterationRange iteration_range(const std::string& text) {

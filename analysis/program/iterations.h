@@ -44,6 +44,8 @@ Iterations iterations_from(std::span<const Symbol> symbols, const Spans& calls);
 
 /// The longest stretch of `symbols` in which `iteration` stands back to back; nothing where it does not occur.
 std::optional<Iterations> iterations_like(std::span<const Symbol> symbols, std::span<const Symbol> iteration);
+/// The places of all `iteration`s in `symbols` right behind another one, so that what came before each is known.
+std::vector<std::size_t> iterations_behind_another(std::span<const Symbol> symbols, std::span<const Symbol> iteration);
 
 /// Iterations by number, from 0 and without `end`; nothing: to the last one.
 struct IterationRange {

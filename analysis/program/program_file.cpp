@@ -243,6 +243,8 @@ class Reader {
     void mark(const Line& line) {
         ProgramMark& mark = file_.marks.emplace_back(ProgramMark{line.launch("launches"), line.count("at_ns")});
         if (const Json* gpu_ms = line.find("gpu_ms")) mark.gpu_ms = line.number(*gpu_ms, "gpu_ms");
+        if (const Json* recorded = line.find("recorded"))
+            mark.recorded = recorded->is_boolean() && recorded->get<bool>();
     }
     void counters(const Line& line) {
         CountedIteration& counted = file_.counted.emplace_back();

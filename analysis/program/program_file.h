@@ -69,6 +69,7 @@ struct ProgramActivity {
 struct ProgramMark {
     std::int64_t launch = 0, at_ns = 0;
     std::optional<double> gpu_ms = {};  ///< since the process's first such mark
+    bool recorded = false;              ///< whether there are records of what follows, in a bare run
 };
 
 /// Hardware counters of an iteration whose first launch is `first_launch`, counted in that many passes.

@@ -25,6 +25,9 @@ namespace {
 /// Most activities of a run without iterations that a point tells of; a report shows each.
 constexpr std::size_t most_activities = 20'000;
 
+/// From so many recorded iterations of the bare run on, times are those: fewer are no middle half.
+constexpr std::size_t fewest_in_turn = 8;
+
 std::size_t amount(const ProgramFile& file) { return file.activities.size() + file.marks.size() + file.counted.size(); }
 
 /// The process that did most, of those with rank `rank` where there is one; null where none did anything.
@@ -123,6 +126,13 @@ void shorten(Joined& joined, std::vector<std::string>& notes) {
     run.period = most_activities;
 }
 
+UsedIterations used_of(const Iterations& found, const std::string& asked) {
+    const auto [first, last] = used_iterations(found, asked);
+    UsedIterations used{.begins = {}, .period = found.period};
+    for (std::size_t i = first; i < last; ++i) used.begins.push_back(found.at(i));
+    return used;
+}
+
 /// The launch calls of the first used iteration, in order; the kernels of a graph launch share one.
 struct LaunchCalls {
     std::optional<std::int64_t> first;  ///< index in the process of the iteration's first
@@ -136,8 +146,8 @@ LaunchCalls launch_calls(const ProgramFile& file, const UsedIterations& used) {
     for (const ProgramLaunch& launch : file.launches) indices[launch.correlation] = launch.index;
     LaunchCalls calls;
     std::int64_t last = 0;
-    for (std::size_t a = 0; a < used.found.period; ++a) {
-        const auto index = indices.find(file.activities[used.at(used.first, a)].correlation);
+    for (std::size_t a = 0; a < used.period; ++a) {
+        const auto index = indices.find(file.activities[used.at(0, a)].correlation);
         calls.of.emplace_back(index == indices.end() ? std::nullopt : std::optional(index->second));
         if (index == indices.end()) continue;
         calls.first = std::min(calls.first.value_or(index->second), index->second);
@@ -163,11 +173,13 @@ std::vector<double> bare_times(const std::vector<ProgramMark>& marks, std::int64
     const auto times_between = [&](std::int64_t begin, std::int64_t end) {
         std::vector<double> ms;
         const ProgramMark* before = nullptr;
+        bool switched = false;  // what begins or ends records is in the time behind that mark
         for (const ProgramMark& mark : marks) {
             if (mark.launch < begin || mark.launch > end) continue;
             const std::int64_t launches = before ? mark.launch - before->launch : 0;
-            if (launches > 0 && launches % count == 0)
+            if (launches > 0 && launches % count == 0 && !before->recorded && !switched)
                 ms.push_back(ms_between(*before, mark) / static_cast<double>(launches / count));
+            switched = before != nullptr && before->recorded != mark.recorded;
             before = &mark;
         }
         return ms;
@@ -185,9 +197,9 @@ struct Division {
 
 std::vector<Division> divisions(const std::vector<OwnTime>& times, const UsedIterations& used) {
     std::vector<Division> all;
-    for (std::size_t i = used.first; i < used.last; ++i) {
+    for (std::size_t i = 0; i < used.count(); ++i) {
         Division& division = all.emplace_back();
-        for (std::size_t a = 0; a < used.found.period; ++a) {
+        for (std::size_t a = 0; a < used.period; ++a) {
             const OwnTime& time = times[used.at(i, a)];
             const std::int64_t waited = time.host_wait.value_or(0);
             division.busy += time.busy;
@@ -198,20 +210,31 @@ std::vector<Division> divisions(const std::vector<OwnTime>& times, const UsedIte
     return all;
 }
 
-/// The one of median length; of an even number the shorter of the two in the middle.
-Division median_division(std::vector<Division> all) {
-    const auto half = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
-    std::ranges::nth_element(all, half, {}, &Division::total);
-    return *half;
+std::vector<std::size_t> typical_of(const std::vector<Division>& all) {
+    std::vector<std::int64_t> lengths;
+    for (const Division& division : all) lengths.push_back(division.total());
+    return middle_half(lengths);
+}
+
+/// Iterations of the bare run that have records, where there are enough of them: the others ran in turn with these.
+std::optional<UsedIterations> recorded_in_turn(const ProgramFile& records, const UsedIterations& used,
+                                               const ProgramFile* bare) {
+    if (bare == nullptr || bare->activities.empty()) return std::nullopt;
+    Symbols symbols;
+    const std::vector<Symbol> all = symbols.of(records), in_turn = symbols.of(*bare);
+    UsedIterations found{
+        .begins = iterations_behind_another(in_turn, std::span(all).subspan(used.begins[0], used.period)),
+        .period = used.period};
+    return found.count() >= fewest_in_turn ? std::optional(std::move(found)) : std::nullopt;
 }
 
 double ms_of(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
 std::vector<ActivityLayer> layers_of_iteration(const ProgramFile& records, const Joined& joined,
                                                const UsedIterations& used) {
-    const std::size_t period = used.found.period;
+    const std::size_t period = used.period;
     if (joined.named != nullptr) return layers_of(*joined.named, joined.named_begin, joined.named_begin + period);
-    const std::size_t begin = used.at(used.first, 0);
+    const std::size_t begin = used.at(0, 0);
     return layers_of(records, begin, begin + period);
 }
 
@@ -239,18 +262,21 @@ void set_axes(Point& point, const ProgramFile& records) {
     point.set("precision", most_used(us));
 }
 
-void add_times(Point& point, const std::vector<Division>& all, const ProgramFile* bare, const LaunchCalls& calls,
-               double target_relative_ci) {
+void add_times(Point& point, const std::vector<Division>& all, const UsedIterations& used, const ProgramFile* bare,
+               const LaunchCalls& calls, double target_relative_ci) {
     ProgramRun& program = *point.program;
-    const Division median = median_division(all);
-    program.recorded_ms = ms_of(median.total());
-    program.busy_ms = ms_of(median.busy);
-    program.host_wait_ms = ms_of(median.host_wait);
-    program.queued_ms = ms_of(median.queued);
+    const auto mean_ms = [&](std::int64_t Division::*part) {
+        std::int64_t sum = 0;
+        for (const std::size_t i : used.typical) sum += all[i].*part;
+        return ms_of(sum) / static_cast<double>(used.typical.size());
+    };
+    program.busy_ms = mean_ms(&Division::busy);
+    program.host_wait_ms = mean_ms(&Division::host_wait);
+    program.queued_ms = mean_ms(&Division::queued);
+    program.recorded_ms = program.busy_ms + program.host_wait_ms + program.queued_ms;
     Timing latency;
     if (bare != nullptr && program.iterations_unavailable.empty())
-        latency.samples_ms =
-            bare_times(bare->marks, calls.first.value_or(0), calls.count, static_cast<std::int64_t>(all.size()));
+        latency.samples_ms = bare_times(bare->marks, calls.first.value_or(0), calls.count, program.iterations);
     const bool is_bare = !latency.samples_ms.empty();
     if (!is_bare) {
         for (const Division& division : all) latency.samples_ms.push_back(ms_of(division.total()));
@@ -318,8 +344,8 @@ std::string program_name(const std::vector<std::string>& arguments) {
 
 ProgramLaunches program_launches(const ProgramRuns& runs, const ProgramOptions& options) {
     const ProgramFile& file = recorded_process(runs.records);
-    UsedIterations used{.found = join_names(file, chosen(runs.names, file.process.rank), options.from).found};
-    std::tie(used.first, used.last) = used_iterations(used.found, options.iterations);
+    const Iterations iterations = join_names(file, chosen(runs.names, file.process.rank), options.from).found;
+    const UsedIterations used = used_of(iterations, options.iterations);
     const LaunchCalls calls = launch_calls(file, used);
     ProgramLaunches found;
     found.pid = file.process.pid;
@@ -327,9 +353,13 @@ ProgramLaunches program_launches(const ProgramRuns& runs, const ProgramOptions& 
     found.first = calls.first.value_or(0);
     found.count = calls.count;
     found.iterations = static_cast<std::int64_t>(used.count());
-    found.unavailable = used.found.unavailable;
-    for (std::size_t a = 0; a < used.found.period; ++a) {
-        const ProgramActivity& activity = file.activities[used.at(used.first, a)];
+    found.unavailable = iterations.unavailable;
+    if (used.count() > 1)
+        found.iteration_ms =
+            ms_of(file.activities[used.begins.back()].start_ns - file.activities[used.begins[0]].start_ns) /
+            static_cast<double>(used.count() - 1);
+    for (std::size_t a = 0; a < used.period; ++a) {
+        const ProgramActivity& activity = file.activities[used.at(0, a)];
         if (activity.kind == ActivityKind::kernel && activity.graph_node == 0) ++found.kernels;
         found.kernels_ms += ms_of(activity.end_ns - activity.start_ns);
     }
@@ -379,10 +409,19 @@ Point program_point(const ProgramRuns& runs, const ProgramOptions& options, cons
     shorten(joined, program.notes);
     program.iterations_unavailable = joined.found.unavailable;
 
-    UsedIterations used{.found = joined.found};
-    std::tie(used.first, used.last) = used_iterations(joined.found, options.iterations);
+    UsedIterations used = used_of(joined.found, options.iterations);
+    const std::vector<ActivityLayer> layers = layers_of_iteration(*records, joined, used);
+    const LaunchCalls calls = launch_calls(*records, used);
+    program.iterations = static_cast<std::int64_t>(used.count());
+    const ProgramFile* bare = chosen(runs.bare, rank);
+    if (std::optional<UsedIterations> in_turn = recorded_in_turn(*records, used, bare)) {
+        used = std::move(*in_turn);
+        records = bare;
+    }
     const std::vector<OwnTime> times = own_times(*records);
-    ProgramSteps steps = program_steps(*records, times, used, layers_of_iteration(*records, joined, used), gpu);
+    const std::vector<Division> all = divisions(times, used);
+    used.typical = typical_of(all);
+    ProgramSteps steps = program_steps(*records, times, used, layers, gpu);
     point.steps = std::move(steps.steps);
     for (const StepResult& step : point.steps) {
         point.cost += step.cost;
@@ -390,11 +429,9 @@ Point program_point(const ProgramRuns& runs, const ProgramOptions& options, cons
     }
     if (steps.counts_all_pairs)
         program.notes.push_back("attention's FLOPs are those of all pairs, as nothing tells whether it is causal");
-    const LaunchCalls calls = launch_calls(*records, used);
-    program.iterations = static_cast<std::int64_t>(used.count());
     program.launches = calls.count;
     set_axes(point, *records);
-    add_times(point, divisions(times, used), chosen(runs.bare, rank), calls, options.target_relative_ci);
+    add_times(point, all, used, bare, calls, options.target_relative_ci);
     add_counters(point, steps, chosen(runs.counters, rank), calls, options.metrics_of);
     return point;
 }

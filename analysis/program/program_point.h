@@ -39,6 +39,7 @@ struct ProgramLaunches {
     std::int64_t iterations = 0;           ///< used iterations, one after another
     std::string unavailable;               ///< why the whole run is one iteration; empty where iterations were found
     std::int64_t kernels = 0, graphs = 0;  ///< in an iteration: kernels outside of graphs; launches of graphs
+    double iteration_ms = 0;               ///< from one to the next, with records; 0: there is one
     double kernels_ms = 0;                 ///< sum over the first used iteration's kernels, copies and fills
     /// The launch call of which an iteration makes the fewest, the number of the first iteration's first of them among
     /// all of the process, and how many an iteration makes.
@@ -53,8 +54,8 @@ ProgramLaunches program_launches(const ProgramRuns& runs, const ProgramOptions& 
 double bare_iteration_ms(const std::vector<ProgramFile>& bare, const ProgramLaunches& launches);
 
 /// The point of the process of rank 0, or of the one that launched most where there are no ranks. Times of kernels, of
-/// gaps and of waits are medians over the used iterations; `program`'s are those of the iteration of median length, so
-/// that busy_ms + host_wait_ms + queued_ms is recorded_ms. Where nothing repeats, the whole run is one iteration, of
+/// gaps and of waits, and `program`'s, are means over the middle half of the used iterations by length, so that they
+/// add up to recorded_ms. Where nothing repeats, the whole run is one iteration, of
 /// which at most the last 20,000 kernels are told. Names of another run are joined only where that run launched the
 /// same sequence. What a reader should know is in `program->notes`. Throws UsageError where there are no records, where
 /// no range has the name `from`, and as used_iterations().

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -13,19 +14,17 @@
 #include "analysis/machine/kernel_occupancy.h"
 #include "analysis/program/kernel_precision.h"
 #include "analysis/program/op_cost.h"
-#include "kbench/statistics.h"
 #include "models/ops/table.h"
 
 namespace kbench {
 namespace {
 
-/// Median over the used iterations of a number of each of their activities, in us.
+/// Mean over the typical iterations of a number of each of their activities, in us.
 template <class Number>
-double median_over_iterations(const UsedIterations& used, std::size_t activity, const Number& number_ns) {
-    std::vector<double> all;
-    for (std::size_t i = used.first; i < used.last; ++i)
-        all.push_back(static_cast<double>(number_ns(used.at(i, activity))));
-    return summarise(all).median / 1e3;
+double mean_over_iterations(const UsedIterations& used, std::size_t activity, const Number& number_ns) {
+    std::int64_t sum = 0;
+    for (const std::size_t i : used.typical) sum += number_ns(used.at(i, activity));
+    return static_cast<double>(sum) / static_cast<double>(used.typical.size()) / 1e3;
 }
 
 /// What the record says of a kernel, copy or fill, without its times.
@@ -130,6 +129,16 @@ void add_forwards(ProgramSteps& result, const std::vector<ActivityLayer>& layers
 
 }  // namespace
 
+std::vector<std::size_t> middle_half(std::span<const std::int64_t> lengths) {
+    std::vector<std::size_t> places(lengths.size());
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    std::ranges::stable_sort(places, {}, [&](std::size_t place) { return lengths[place]; });
+    const auto quarter = static_cast<std::ptrdiff_t>(places.size() / 4);
+    std::vector<std::size_t> middle(places.begin() + quarter, places.end() - quarter);
+    std::ranges::sort(middle);
+    return middle;
+}
+
 Precision most_used(const std::map<Precision, double>& us) {
     const auto most = std::ranges::max_element(us, {}, [](const auto& entry) { return entry.second; });
     return most == us.end() ? Precision::fp32 : most->first;
@@ -143,16 +152,16 @@ ProgramSteps program_steps(const ProgramFile& file, const std::vector<OwnTime>& 
     std::map<Precision, double> us_by_precision;
     std::vector<std::optional<Precision>> precisions;
     std::vector<double> longest_us;
-    for (std::size_t a = 0; a < used.found.period; ++a) {
-        const ProgramActivity& activity = file.activities[used.at(used.first, a)];
+    for (std::size_t a = 0; a < used.period; ++a) {
+        const ProgramActivity& activity = file.activities[used.at(0, a)];
         const ActivityLayer& layer = layers[a];
         KernelResult kernel = record_of(file, activity, gpu);
-        kernel.time_us = median_over_iterations(
+        kernel.time_us = mean_over_iterations(
             used, a, [&](std::size_t i) { return file.activities[i].end_ns - file.activities[i].start_ns; });
-        kernel.gap_us = median_over_iterations(used, a, [&](std::size_t i) { return times[i].gap; });
-        if (times[used.at(used.first, a)].host_wait)
+        kernel.gap_us = mean_over_iterations(used, a, [&](std::size_t i) { return times[i].gap; });
+        if (times[used.at(0, a)].host_wait)
             kernel.host_wait_us =
-                median_over_iterations(used, a, [&](std::size_t i) { return times[i].host_wait.value_or(0); });
+                mean_over_iterations(used, a, [&](std::size_t i) { return times[i].host_wait.value_or(0); });
         const std::optional<KnownWork> count = known_work(layer, kernel);
         const Direction direction = count && count->work.direction ? *count->work.direction : layer.direction;
         const StepKey key{shown_layer(layer, kernel), op_of(layer, count, activity), direction, layer.call};

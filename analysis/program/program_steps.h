@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "analysis/program/device_time.h"
@@ -13,14 +15,16 @@
 
 namespace kbench {
 
-/// The iterations of a file that medians are taken over: [first, last) of those found.
+/// The iterations of a file that figures are of.
 struct UsedIterations {
-    Iterations found;
-    std::size_t first = 0, last = 0;
+    std::vector<std::size_t> begins;  ///< places in the file of each one's first activity
+    std::size_t period = 0;           ///< activities of each
+    /// Those that times are means over: the middle half by length, see middle_half(). Their parts then add up to them.
+    std::vector<std::size_t> typical = {};
 
-    std::size_t count() const { return last - first; }
+    std::size_t count() const { return begins.size(); }
     /// Place in the file of an iteration's activity.
-    std::size_t at(std::size_t iteration, std::size_t activity) const { return found.at(iteration) + activity; }
+    std::size_t at(std::size_t iteration, std::size_t activity) const { return begins[iteration] + activity; }
 };
 
 struct ProgramSteps {
@@ -29,11 +33,14 @@ struct ProgramSteps {
     bool counts_all_pairs = false;     ///< whether attention's cost is that of all pairs, as its mask is unknown
 };
 
+/// Places of the lengths between the quartiles, in order: without the shortest and the longest quarter.
+std::vector<std::size_t> middle_half(std::span<const std::int64_t> lengths);
+
 /// The precision with most of the time, by microseconds; fp32 where there is none.
 Precision most_used(const std::map<Precision, double>& us);
 
 /// Consecutive activities of one layer, op, direction and call are one step. `layers` has the layer of each activity of
-/// an iteration. Times, gaps and waits are medians over the iterations, microseconds. A step's precision is that which
+/// an iteration. Times, gaps and waits are means over the typical iterations, microseconds. A step's precision is what
 /// the name of its longest kernel tells, else its module's type, else that which most of the iteration's time has.
 ProgramSteps program_steps(const ProgramFile& file, const std::vector<OwnTime>& times, const UsedIterations& used,
                            const std::vector<ActivityLayer>& layers, const GpuInfo& gpu);

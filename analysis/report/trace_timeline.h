@@ -19,7 +19,7 @@ struct KernelInterval : TimeSpan {
     const KernelResult* kernel = nullptr;
     /// By how much it began before the kernel ahead of it ended; it is drawn that much later, so that none overlap.
     Nanoseconds overlap = 0;
-    std::optional<TimeSpan> host_wait = std::nullopt;  ///< before it, until its launch call had ended
+    std::optional<TimeSpan> host_wait = std::nullopt;  ///< before it, where it was launched too late
 };
 
 /// From the start of the step's first kernel to the end of its last; without records its median.

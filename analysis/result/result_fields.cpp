@@ -138,19 +138,21 @@ OBJECT(
     FIELD(cpu_share, {.optional = 6}, "Missing for a GPU"),
     FIELD(roofs, {.optional = 6}, "Missing for a GPU, and where no roofs were read between the samples"));
 
-OBJECT(KernelResult, "kernel",
-       "A launch of a device function, or a program's copy or fill, as its activity record shows it",
-       FIELD(name, "Demangled, with all its parameters"), FIELD(short_name, "Without namespaces and parameters"),
-       FIELD(time_us, {.least = 0}, "Median of the activity runs"),
-       FIELD(gap_us, "Median idle time between the kernel before it and its start"),
-       FIELD(host_wait_us, {.optional = 6, .least = 0},
-             "Part of gap_us until its launch call had ended; missing where the calls were not recorded"),
-       FIELD(moved_bytes, {.optional = 6}, "By a copy or a fill, whose grid and block are 0; missing for kernels"),
-       FIELD(grid), FIELD(block), FIELD(registers, "Per thread"), FIELD(static_shared_bytes),
-       FIELD(dynamic_shared_bytes), FIELD(local_bytes, "Local memory per thread"), FIELD(cluster_blocks, {.least = 1}),
-       FIELD(device), FIELD(stream), FIELD(theoretical_occupancy_pct), FIELD(waves), FIELD(lost_in_last_wave_pct),
-       FIELD(blocks_per_sm, "0 where the occupancy is unavailable"), FIELD(limiters, {.words = limiter_words}),
-       FIELD(occupancy_hint, "What the next step of a limiter would give"));
+OBJECT(
+    KernelResult, "kernel",
+    "A launch of a device function, or a program's copy or fill, as its activity record shows it",
+    FIELD(name, "Demangled, with all its parameters"), FIELD(short_name, "Without namespaces and parameters"),
+    FIELD(time_us, {.least = 0}, "Median of the activity runs"),
+    FIELD(gap_us, "Median idle time between the kernel before it and its start"),
+    FIELD(
+        host_wait_us, {.optional = 6, .least = 0},
+        "Part of gap_us in which the next work was launched only meanwhile; missing where the calls were not recorded"),
+    FIELD(moved_bytes, {.optional = 6}, "By a copy or a fill, whose grid and block are 0; missing for kernels"),
+    FIELD(grid), FIELD(block), FIELD(registers, "Per thread"), FIELD(static_shared_bytes), FIELD(dynamic_shared_bytes),
+    FIELD(local_bytes, "Local memory per thread"), FIELD(cluster_blocks, {.least = 1}), FIELD(device), FIELD(stream),
+    FIELD(theoretical_occupancy_pct), FIELD(waves), FIELD(lost_in_last_wave_pct),
+    FIELD(blocks_per_sm, "0 where the occupancy is unavailable"), FIELD(limiters, {.words = limiter_words}),
+    FIELD(occupancy_hint, "What the next step of a limiter would give"));
 
 OBJECT(RecordInflation, "record_inflation", "What recording does to a chain of kernels of one length",
        FIELD(kernel_us, "From start to start, without records"),
@@ -244,8 +246,8 @@ OBJECT(ProgramRun, "program", "How a program ran that kbench attached to; times 
        FIELD(copies, "In an iteration, with fills"), FIELD(recorded_ms, {.least = 0}, "An iteration with records"),
        FIELD(bare_ms, {.least = 0}, "An iteration without records; 0: not measured"),
        FIELD(busy_ms, {.least = 0}, "The GPU worked; work on several streams counts once"),
-       FIELD(host_wait_ms, {.least = 0}, "The GPU was idle and the call of the next launch had not ended"),
-       FIELD(queued_ms, {.least = 0}, "The GPU was idle although the call of the next launch had ended"),
+       FIELD(host_wait_ms, {.least = 0}, "The GPU was idle, and its next work was launched only meanwhile"),
+       FIELD(queued_ms, {.least = 0}, "The GPU was idle although its next work had been launched before"),
        FIELD(iterations_unavailable, "Why no iteration was found; empty when one was"),
        FIELD(named, "Whether the framework's calls were recorded"), FIELD(notes, "One line each"));
 

@@ -161,7 +161,7 @@ Entries kernel_columns() {
         {"gap_us", "gap us", "us", 3, kernel_sum(&KernelResult::gap_us),
          "idle time between each kernel and the one before it, summed"},
         {"host_wait_us", "host wait us", "us", 3, host_wait,
-         "the part of gap_us until the launch call had ended, summed; na where launch calls were not recorded"},
+         "the part of gap_us before work that was launched only meanwhile, summed; na where launch calls were not recorded"},
         {"moved_bytes", "moved", "B", 0, moved, "bytes that copies and fills of a program wrote; na for kernels"},
         {"regs", "", "", 0, of_launches(&KernelResult::registers), "registers a thread"},
         {"smem_static", "", "B", 0, of_launches(&KernelResult::static_shared_bytes), "static shared memory a block"},

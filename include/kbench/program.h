@@ -26,7 +26,8 @@ struct FrameworkCall {
     bool operator==(const FrameworkCall&) const = default;
 };
 
-/// How a program ran, and what its iteration is made of. Times are medians over iterations, milliseconds.
+/// How a program ran, and what its iteration is made of. Times of the parts are means over its recorded iterations
+/// without the shortest and the longest quarter, so that they add up; milliseconds.
 struct ProgramRun {
     std::string command;
     int processes = 1;
@@ -34,10 +35,10 @@ struct ProgramRun {
     std::int64_t launches = 0;    ///< calls of an iteration that launch kernels or graphs
     std::int64_t kernels = 0, copies = 0;
     double recorded_ms = 0;              ///< an iteration with records
-    double bare_ms = 0;                  ///< an iteration without; 0: not measured
+    double bare_ms = 0;                  ///< an iteration without, the median; 0: not measured
     double busy_ms = 0;                  ///< time in which the GPU worked; work on several streams counts once
-    double host_wait_ms = 0;             ///< idle, and the call of the next launch had not ended yet
-    double queued_ms = 0;                ///< idle although that call had ended
+    double host_wait_ms = 0;             ///< idle, and its next work was launched only meanwhile
+    double queued_ms = 0;                ///< idle although its next work had been launched before
     std::string iterations_unavailable;  ///< why no iteration was found; empty when one was
     bool named = false;                  ///< whether the framework's calls were recorded
     std::vector<std::string> notes;      ///< what the user should know, a line each

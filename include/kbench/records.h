@@ -79,7 +79,7 @@ struct KernelResult {
     std::string short_name;  ///< without namespaces and parameters
     double time_us = 0;      ///< median over the activity runs; longer than without records, see ActivityRun
     double gap_us = 0;       ///< median idle time between the end of the kernel before it and its start
-    /// Part of gap_us before its launch call had ended: the GPU waited for the host. Nothing where the launch calls
+    /// Part of gap_us as it was launched only meanwhile: the GPU waited for the host. Nothing where the launch calls
     /// were not recorded.
     std::optional<double> host_wait_us = std::nullopt;
     /// Bytes that a copy or a fill wrote; nothing for a device function.

@@ -132,8 +132,13 @@ void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::s
 }  // namespace
 
 void start_records() {
-    KBENCH_CUPTI(cuptiActivityRegisterCallbacks(give_buffer, take_buffer));
+    static std::once_flag once;
+    std::call_once(once, [] { KBENCH_CUPTI(cuptiActivityRegisterCallbacks(give_buffer, take_buffer)); });
     for (const CUpti_ActivityKind kind : kinds) KBENCH_CUPTI(cuptiActivityEnable(kind));
+}
+
+void stop_records() {
+    for (const CUpti_ActivityKind kind : kinds) KBENCH_CUPTI(cuptiActivityDisable(kind));
 }
 
 void flush_records() { cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); }

@@ -5,8 +5,10 @@
 
 namespace kbench::attach {
 
-/// From now on every kernel, copy and fill is recorded. Throws DeviceError.
+/// From now on every kernel, copy and fill that is launched is recorded. Throws DeviceError.
 void start_records();
+/// Nothing more is recorded from what is launched until start_records() is called again.
+void stop_records();
 /// Waits for the records of all work that has ended.
 void flush_records();
 /// Records that CUPTI lost.

@@ -11,8 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include <unistd.h>
-
 #include "profile/attach/activities.h"
 #include "profile/attach/counting.h"
 #include "profile/attach/launch_calls.h"
@@ -28,16 +26,21 @@ namespace kbench::attach {
 namespace {
 
 /// What a call of the runtime or the driver does; only those that are told apart are asked for.
-enum class Call : unsigned char { other, launch, graph, copy };
+enum class Does : unsigned char { other, launch, graph, copy };
+struct Call {
+    Does does = Does::other;
+    bool is_asked = false;  ///< it has the name that is heard in a bare run
+    bool is_heard = false;
+};
 
-Call call_named(std::string_view name) {
+Does what_does(std::string_view name) {
     for (const std::string_view prefix :
          {"cudaLaunchKernel", "__cudaLaunchKernel", "cudaLaunchCooperative", "cuLaunch"})
-        if (name.starts_with(prefix) && !name.starts_with("cuLaunchHostFunc")) return Call::launch;
-    if (name.starts_with("cudaGraphLaunch") || name.starts_with("cuGraphLaunch")) return Call::graph;
+        if (name.starts_with(prefix) && !name.starts_with("cuLaunchHostFunc")) return Does::launch;
+    if (name.starts_with("cudaGraphLaunch") || name.starts_with("cuGraphLaunch")) return Does::graph;
     for (const std::string_view prefix : {"cudaMemcpy", "cudaMemset", "cuMemcpy", "cuMemset"})
-        if (name.starts_with(prefix)) return Call::copy;
-    return Call::other;
+        if (name.starts_with(prefix)) return Does::copy;
+    return Does::other;
 }
 
 /// By domain and number.
@@ -48,52 +51,93 @@ Calls& calls() {
 }
 std::size_t place(CUpti_CallbackDomain domain) { return domain == CUPTI_CB_DOMAIN_RUNTIME_API ? 0 : 1; }
 
-std::atomic<std::uint64_t> launches = 0;
-std::atomic<bool> ended = false;
-pid_t injected_process = 0;
+CUpti_SubscriberHandle subscriber = nullptr;
+std::atomic<std::uint64_t> launches = 0, asked_calls = 0;
+std::atomic<bool> ended = false, recording = false;
+long injected_process = 0;
 
-/// A call of the runtime may make one of the driver: only the outer one counts.
+/// A call of the runtime may make one of the driver, with the same correlation: only the outer one counts. Where a call
+/// stops being heard before it returns, the next one has another correlation.
 struct Nested {
     int depth = 0;
+    std::uint32_t correlation = 0;
     std::uint64_t index = 0, start_ns = 0;
     const char* inner = nullptr;
 };
 thread_local Nested nested;
 
+bool hears_one() { return settings()->purpose == Purpose::bare && !settings()->call.empty(); }
+
 /// The first launch of the iteration that is told from the one before by the call heard as number `index`; nothing at
 /// other calls.
 std::optional<std::uint64_t> iteration_at(std::uint64_t index) {
     const Settings& asked = *settings();
-    const bool hears_one = asked.purpose == Purpose::bare && !asked.call.empty();
-    const std::uint64_t first = hears_one ? asked.call_first : asked.first_launch;
-    const std::uint64_t period = hears_one ? asked.call_period : asked.period;
+    const std::uint64_t first = hears_one() ? asked.call_first : asked.first_launch;
+    const std::uint64_t period = hears_one() ? asked.call_period : asked.period;
     if (period == 0 || index < first || (index - first) % period != 0) return std::nullopt;
     return asked.first_launch + (index - first) / period * asked.period;
 }
 
-void begin_call(Call call, const CUpti_CallbackData& data) {
-    const Settings& asked = *settings();
-    if (call == Call::copy) return;
-    nested.index = launches.fetch_add(1, std::memory_order_relaxed);
-    if (asked.keeps_records()) {
-        nested.start_ns = now_ns();
-        return;
-    }
-    if (const std::optional<std::uint64_t> launch = iteration_at(nested.index)) {
-        // An event in a counted pass would be work of the pass.
-        const std::optional<CUstream> stream = asked.purpose == Purpose::bare ? launch_stream(data) : std::nullopt;
-        mark_iteration(*launch, now_ns(), stream);
-    }
-    if (asked.purpose == Purpose::counters) count_before(nested.index, call == Call::graph);
+/// All launch calls are heard, or in a bare run the one that was asked for.
+void hear_launches(bool all) {
+    for (const auto domain : {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_CB_DOMAIN_DRIVER_API})
+        for (std::uint32_t id = 1; id < calls()[place(domain)].size(); ++id) {
+            Call& call = calls()[place(domain)][id];
+            const bool hears = (call.does == Does::launch || call.does == Does::graph) && (all || call.is_asked);
+            if (call.does == Does::copy || hears == call.is_heard) continue;
+            KBENCH_CUPTI(cuptiEnableCallback(hears ? 1 : 0, subscriber, domain, id));
+            call.is_heard = hears;
+        }
 }
 
-void end_call(Call call, const CUpti_CallbackData& data) {
+/// The next blocks of iterations have records and have none, in turn.
+void switch_records() {
+    try {
+        recording = !recording;
+        if (recording) {
+            hear_launches(true);
+            start_records();
+        } else {
+            stop_records();
+            hear_launches(!hears_one());
+        }
+    } catch (const std::exception& error) {
+        note(fmt::format("the bare run has no records: {}", error.what()));
+    }
+}
+
+/// Iterations that were marked in this run.
+void begin_iteration(std::uint64_t launch, const CUpti_CallbackData& data) {
+    static std::mutex mutex;
+    static std::uint64_t iterations = 0;
     const Settings& asked = *settings();
-    if (asked.purpose == Purpose::counters && call != Call::copy) count_after(call == Call::graph);
-    if (!asked.keeps_records()) return;
+    const std::lock_guard lock(mutex);
+    const bool is_bare = asked.purpose == Purpose::bare;
+    const bool switches = is_bare && asked.block > 0 && iterations > 0 && iterations % asked.block == 0;
+    ++iterations;
+    // An event in a counted pass would be work of the pass.
+    const std::optional<CUstream> stream = is_bare ? launch_stream(data) : std::nullopt;
+    mark_iteration(launch, now_ns(), stream, recording != switches);
+    if (switches) switch_records();
+}
+
+void begin_call(Does does, const CUpti_CallbackData& data) {
+    const Settings& asked = *settings();
+    if (does == Does::copy) return;
+    nested.index = launches.fetch_add(1, std::memory_order_relaxed);
+    if (asked.keeps_records() || recording) nested.start_ns = now_ns();
+    if (asked.keeps_records() || hears_one()) return;
+    if (const std::optional<std::uint64_t> launch = iteration_at(nested.index)) begin_iteration(*launch, data);
+    if (asked.purpose == Purpose::counters) count_before(nested.index, does == Does::graph);
+}
+
+void end_call(Does does, const CUpti_CallbackData& data) {
+    const Settings& asked = *settings();
+    if (asked.purpose == Purpose::counters && does != Does::copy) count_after(does == Does::graph);
+    if (!asked.keeps_records() && !recording) return;
     const std::uint32_t range = current_range();
     if (range != 0) set_range_of_call(data.correlationId, range);
-    if (call == Call::copy) return;
+    if (does == Does::copy || nested.start_ns == 0) return;
     keep({nested.index, data.correlationId, data.functionName, this_thread(), nested.start_ns, now_ns(), range,
           nested.inner});
 }
@@ -111,57 +155,61 @@ void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) {
 }
 
 void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
-    if (ended.load(std::memory_order_relaxed) || getpid() != injected_process) return;
+    if (ended.load(std::memory_order_relaxed) || this_process() != injected_process) return;
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) return on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
     if (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API) return;
     const Call call = calls()[place(domain)][id];
     const auto& told = *static_cast<const CUpti_CallbackData*>(data);
     if (told.callbackSite == CUPTI_API_ENTER) {
+        if (nested.depth > 0 && nested.correlation != told.correlationId) nested.depth = 0;
         if (nested.depth++ == 0) {
+            nested.correlation = told.correlationId;
             nested.inner = nullptr;
-            begin_call(call, told);
-        } else if (call != Call::copy) {
+            nested.start_ns = 0;
+            begin_call(call.does, told);
+        } else if (call.does != Does::copy) {
             nested.inner = told.functionName;
         }
-    } else if (--nested.depth == 0) {
-        end_call(call, told);
+        if (call.is_asked)
+            if (const std::optional<std::uint64_t> launch = iteration_at(asked_calls.fetch_add(1)))
+                begin_iteration(*launch, told);
+    } else if (nested.depth > 0 && --nested.depth == 0) {
+        end_call(call.does, told);
     }
 }
 
 /// Names of callbacks end in the version of their parameters: "cudaLaunchKernel_v7000".
-bool is_heard(std::string_view name) {
-    const Settings& asked = *settings();
-    if (asked.purpose != Purpose::bare || asked.call.empty()) return true;
-    const std::size_t version = name.rfind("_v");
-    return name == asked.call || name.substr(0, version) == asked.call;
+bool is_asked(std::string_view name) {
+    const std::string& call = settings()->call;
+    return hears_one() && (name == call || name.substr(0, name.rfind("_v")) == call);
 }
 
 void subscribe() {
-    CUpti_SubscriberHandle subscriber = nullptr;
     KBENCH_CUPTI(cuptiSubscribe(&subscriber, &on_callback, nullptr));
     const bool with_copies = settings()->purpose == Purpose::names;
     const auto ask = [&](CUpti_CallbackDomain domain, std::uint32_t end) {
         std::vector<Call>& known = calls()[place(domain)];
-        known.assign(end, Call::other);
+        known.assign(end, {});
         for (std::uint32_t id = 1; id < end; ++id) {
             const char* name = nullptr;
             if (cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || name == nullptr) continue;
-            known[id] = call_named(name);
-            if (known[id] != Call::other && (known[id] != Call::copy || with_copies) && is_heard(name))
+            known[id] = {.does = what_does(name), .is_asked = is_asked(name)};
+            if (known[id].does == Does::copy && with_copies)
                 KBENCH_CUPTI(cuptiEnableCallback(1, subscriber, domain, id));
         }
     };
     ask(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE);
     ask(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_SIZE);
+    hear_launches(!hears_one());
     if (settings()->purpose != Purpose::names) return;
     for (const auto id : {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED})
         KBENCH_CUPTI(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id)));
 }
 
 void at_exit() {
-    if (getpid() != injected_process || ended.exchange(true)) return;
+    if (this_process() != injected_process || ended.exchange(true)) return;
     if (settings()->purpose == Purpose::counters) end_counting();
-    if (settings()->keeps_records()) flush_records();
+    if (settings()->keeps_records() || settings()->block > 0) flush_records();
     write_kept_launches();
     write_marks();
     write_last_line(fmt::format("{{\"kind\":\"end\",\"launches\":{},\"dropped\":{},\"end_ns\":{}}}", launches.load(),
@@ -177,7 +225,7 @@ extern "C" [[gnu::visibility("default")]] int InitializeInjection() {
     static std::once_flag once;
     if (!settings()) return 1;
     std::call_once(once, [] {
-        injected_process = getpid();
+        injected_process = this_process();
         try {
             subscribe();
             if (settings()->keeps_records()) start_records();

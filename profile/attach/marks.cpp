@@ -20,6 +20,7 @@ constexpr std::size_t most_marks = 20000;
 struct Mark {
     std::uint64_t launch, at_ns;
     CUevent event;  ///< nullptr without one
+    bool recorded;
 };
 
 struct Marks {
@@ -48,7 +49,7 @@ CUevent event_on(CUstream stream) {
 
 }  // namespace
 
-void mark_iteration(std::uint64_t launch, std::uint64_t at_ns, std::optional<CUstream> stream) {
+void mark_iteration(std::uint64_t launch, std::uint64_t at_ns, std::optional<CUstream> stream, bool recorded) {
     Marks& all = all_marks();
     const std::lock_guard lock(all.mutex);
     if (all.marks.size() >= most_marks) return;
@@ -58,7 +59,7 @@ void mark_iteration(std::uint64_t launch, std::uint64_t at_ns, std::optional<CUs
     } catch (const std::exception&) {
         event = nullptr;  // a driver without these calls: the host's time is left
     }
-    all.marks.push_back({launch, at_ns, event});
+    all.marks.push_back({launch, at_ns, event, recorded});
 }
 
 void write_marks() {
@@ -75,7 +76,8 @@ void write_marks() {
             on_gpu = fmt::format(",\"gpu_ms\":{:.6f}", gpu_ms);
             before = &mark;
         }
-        write("{{\"kind\":\"mark\",\"launches\":{},\"at_ns\":{}{}}}", mark.launch, mark.at_ns, on_gpu);
+        write("{{\"kind\":\"mark\",\"launches\":{},\"at_ns\":{}{}{}}}", mark.launch, mark.at_ns, on_gpu,
+              mark.recorded ? ",\"recorded\":true" : "");
     }
     all.marks.clear();
 }

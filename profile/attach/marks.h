@@ -8,8 +8,9 @@
 
 namespace kbench::attach {
 
-/// The call with which an iteration begins is about to be made, on `stream` where that is known.
-void mark_iteration(std::uint64_t launch, std::uint64_t at_ns, std::optional<CUstream> stream);
+/// The call with which an iteration begins is about to be made, on `stream` where that is known. `recorded`: there are
+/// records of what follows.
+void mark_iteration(std::uint64_t launch, std::uint64_t at_ns, std::optional<CUstream> stream, bool recorded);
 /// At the end, while the GPU can still be asked: writes all marks.
 void write_marks();
 

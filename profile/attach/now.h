@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cupti.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 
 namespace kbench::attach {
@@ -14,6 +16,16 @@ inline std::uint64_t now_ns() {
     std::uint64_t now = 0;
     cuptiGetTimestamp(&now);
     return now;
+}
+
+/// The system's number of this process, asked for once and in each that is forked: getpid() is a call of the system,
+/// which takes a microsecond on some, and this is needed several times a launch.
+inline long this_process() {
+    static std::atomic<long> number = [] {
+        pthread_atfork(nullptr, nullptr, [] { number = getpid(); });
+        return static_cast<long>(getpid());
+    }();
+    return number.load(std::memory_order_relaxed);
 }
 
 /// The system's number of this thread.

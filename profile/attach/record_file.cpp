@@ -1,8 +1,6 @@
 // Lines are collected and written a mebibyte at a time. A child after fork() has a file of its own.
 #include "profile/attach/record_file.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -22,7 +20,7 @@ constexpr std::size_t most_pending = std::size_t{1} << 20;
 struct File {
     std::mutex mutex;
     std::FILE* stream = nullptr;
-    pid_t of_process = 0;
+    long of_process = 0;
     bool ended = false;
     std::string pending;
 };
@@ -61,19 +59,19 @@ void put(File& out) {
 }
 
 void open(File& out) {
-    out.of_process = getpid();
+    out.of_process = this_process();
     out.ended = false;
     out.pending.clear();
     const Settings& asked = *settings();
     const std::string_view purpose = name(asked.purpose);
-    out.stream = std::fopen(fmt::format("{}/{}.{}.jsonl", asked.directory, purpose, getpid()).c_str(), "we");
+    out.stream = std::fopen(fmt::format("{}/{}.{}.jsonl", asked.directory, purpose, this_process()).c_str(), "we");
     out.pending = fmt::format(
         "{{\"kind\":\"process\",\"format\":\"kbench.program/1\",\"purpose\":\"{}\",\"pid\":{}{},\"arguments\":[{}],\"start_ns\":{}}}\n",
-        purpose, getpid(), rank(), arguments(), now_ns());
+        purpose, this_process(), rank(), arguments(), now_ns());
 }
 
 void add(File& out, std::string_view line) {
-    if (out.of_process != getpid()) open(out);
+    if (out.of_process != this_process()) open(out);
     if (out.ended) return;
     out.pending += line;
     out.pending += '\n';
@@ -143,7 +141,7 @@ void note(std::string_view text) { write("{{\"kind\":\"note\",\"text\":{}}}", js
 void flush_lines() {
     File& out = file();
     const std::lock_guard lock(out.mutex);
-    if (out.of_process == getpid()) put(out);
+    if (out.of_process == this_process()) put(out);
 }
 
 }  // namespace kbench::attach

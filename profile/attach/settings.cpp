@@ -43,6 +43,7 @@ std::optional<Settings> read() {
         found.call_period = number("KBENCH_ATTACH_CALL_PERIOD");
         found.first_launch = number("KBENCH_ATTACH_FIRST");
         found.period = number("KBENCH_ATTACH_PERIOD");
+        found.block = number("KBENCH_ATTACH_BLOCK");
         found.counters = list(variable("KBENCH_ATTACH_COUNTERS"));
         found.ranges = number("KBENCH_ATTACH_RANGES");
         found.graphs = number("KBENCH_ATTACH_GRAPHS") != 0;

@@ -14,7 +14,7 @@ namespace kbench::attach {
 /// Each run of a program has one: what disturbs it differs.
 enum class Purpose {
     records,   ///< kernels, copies and fills as they ran, and the calls that launched them
-    bare,      ///< only when each iteration began
+    bare,      ///< only when each iteration began; of some in turn also what records has
     names,     ///< as records, with all ranges
     counters,  ///< hardware counters, one pass an iteration
 };
@@ -29,15 +29,18 @@ struct Settings {
     /// `call_first`-th of them, from 0, is in the first iteration, and each iteration has `call_period`.
     std::string call;
     std::uint64_t call_first = 0, call_period = 0;
-    std::uint64_t first_launch = 0;     ///< index of the launch call with which the first iteration begins
-    std::uint64_t period = 0;           ///< launch calls of an iteration; 0: not known
+    std::uint64_t first_launch = 0;  ///< index of the launch call with which the first iteration begins
+    std::uint64_t period = 0;        ///< launch calls of an iteration; 0: not known
+    /// A bare run has records of every other block of so many iterations: then what records add is known in turn, on a
+    /// machine as it was at that time. 0: of none.
+    std::uint64_t block = 0;
     std::vector<std::string> counters;  ///< as CUPTI spells them
     std::size_t ranges = 0;             ///< kernels of an iteration, or its graph launches
     bool graphs = false;                ///< a range is a whole launch of a graph, not a kernel
 };
 
-/// Read from KBENCH_ATTACH_PURPOSE, _DIR, _CALL, _CALL_FIRST, _CALL_PERIOD, _FIRST, _PERIOD, _COUNTERS, _RANGES
-/// and _GRAPHS. Nothing where this process is not attached to, or where they are malformed.
+/// Read from KBENCH_ATTACH_PURPOSE, _DIR, _CALL, _CALL_FIRST, _CALL_PERIOD, _FIRST, _PERIOD, _BLOCK, _COUNTERS,
+/// _RANGES and _GRAPHS. Nothing where this process is not attached to, or where they are malformed.
 const std::optional<Settings>& settings();
 
 }  // namespace kbench::attach

@@ -32,7 +32,7 @@ Params sized(std::size_t bytes) {
 const PassPlan& plan(const std::string& chip, const std::vector<std::string>& counters,
                      std::span<const std::uint8_t> availability) {
     using Key = std::tuple<std::string, std::vector<std::string>, std::vector<std::uint8_t>>;
-    static std::map<Key, PassPlan> plans;
+    static std::map<Key, PassPlan>& plans = *new std::map<Key, PassPlan>;  // counting may end as the process does
     const Key key{chip, counters, {availability.begin(), availability.end()}};
     const auto known = plans.find(key);
     if (known != plans.end()) return known->second;

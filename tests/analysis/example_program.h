@@ -11,7 +11,7 @@ namespace kbench::example {
 /// What is planted, microseconds of an iteration whose kernels take 600.
 struct Planted {
     double host_wait_us = 0;      ///< in equal parts before each kernel, in the iteration with records
-    double queued_us = 12;        ///< likewise, after the launch call had ended
+    double queued_us = 12;        ///< likewise, between launches that came in time
     double copy_us = 6;           ///< a copy of 4.2 MB from pageable memory
     double records_us = 0;        ///< by so much records lengthen an iteration; they wait for the host no less without
     double overlap_us = 0;        ///< the last kernel runs on a second stream, beside others for so long

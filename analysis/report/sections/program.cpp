@@ -55,9 +55,9 @@ Section program_section(const SectionContext& context) {
     add("records add", records_text(run), "measured: two runs");
     if (run.recorded_ms > 0 && run.busy_ms > 0)
         add("GPU with records",
-            fmt::format("{} busy, {} idle until a launch call had ended, {} idle after it", format_ms(run.busy_ms),
-                        format_ms(run.host_wait_ms), format_ms(run.queued_ms)),
-            "measured: medians of the iterations");
+            fmt::format("{} busy, {} idle as the next launch came too late, {} idle between launches that came in time",
+                        format_ms(run.busy_ms), format_ms(run.host_wait_ms), format_ms(run.queued_ms)),
+            "measured: means of the middle half of the iterations");
     add("names", run.named ? "layers, ops and lines as the framework called them"
                            : "unavailable: the framework's calls were not recorded");
     section.add(std::move(facts));

@@ -193,8 +193,8 @@ constexpr double most_in_no_step = 0.10;
 /// A few words beside the line.
 std::string_view program_words(Line line) {
     switch (line) {
-        case Line::host_wait: return "idle until a launch call had ended";
-        case Line::queued: return "idle after it";
+        case Line::host_wait: return "idle: the next launch came too late";
+        case Line::queued: return "idle between launches that came in time";
         case Line::overlap: return "on several streams at once";
         case Line::records: return "without records, less with them";
         case Line::residual: return "not explained";

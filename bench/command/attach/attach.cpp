@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "analysis/program/program_point.h"
 #include "bench/command/attach/attach_options.h"
 #include "bench/command/attach/program_runs.h"
@@ -24,6 +27,10 @@ namespace {
 
 /// A bare iteration that is shorter than the GPU's work in it was told apart wrongly.
 constexpr double least_of_busy = 0.9;
+
+/// The bare run's blocks with and without records last so long, and are so many at least.
+constexpr double block_ms = 40;
+constexpr std::int64_t fewest_blocks = 6;
 
 /// The counters to read, and how a step's metrics follow from them; nothing where nothing is to be counted.
 struct Counting {
@@ -64,11 +71,20 @@ Counting counting(const Device& device, const CounterRequest& request) {
     return found;
 }
 
+/// Iterations of a block with or without records: the first of each is lost to the change. None where graphs are
+/// launched, which CUPTI only records if it did so when they were made, nor where there are few blocks.
+std::int64_t block_of(const ProgramLaunches& calls, bool all_iterations) {
+    if (calls.graphs > 0 || !all_iterations || !(calls.iteration_ms > 0)) return 0;
+    const auto block = static_cast<std::int64_t>(std::clamp(std::ceil(block_ms / calls.iteration_ms), 4.0, 500.0));
+    return calls.iterations >= fewest_blocks * block ? block : 0;
+}
+
 /// Times without records: hears the call that an iteration makes least often, or all where it is not what the records
 /// called so.
-std::vector<ProgramFile> run_bare(ProgramRunner& runner, const ProgramLaunches& calls) {
+std::vector<ProgramFile> run_bare(ProgramRunner& runner, const ProgramLaunches& calls, std::int64_t block) {
     for (const bool hears_rarest : {true, false}) {
-        std::vector<ProgramFile> bare = runner.run({.purpose = "bare", .calls = calls, .hears_rarest = hears_rarest});
+        std::vector<ProgramFile> bare =
+            runner.run({.purpose = "bare", .calls = calls, .hears_rarest = hears_rarest, .block = block});
         if (bare_iteration_ms(bare, calls) >= least_of_busy * calls.kernels_ms) return bare;
     }
     return {};  // neither is an iteration's
@@ -88,7 +104,7 @@ ProgramRuns make_runs(const AttachRequest& request, const std::filesystem::path&
     const ProgramLaunches calls = program_launches(runs, options);
     if (calls.count == 0 || !calls.unavailable.empty()) return runs;
     progress.show("running it without records");
-    runs.bare = run_bare(runner, calls);
+    runs.bare = run_bare(runner, calls, block_of(calls, options.iterations.empty()));
     if (counting.counters.empty()) return runs;
     progress.show("running it for counters");
     runs.counters = runner.run({.purpose = "counters", .calls = calls, .counters = counting.counters});

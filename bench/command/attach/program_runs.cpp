@@ -60,6 +60,7 @@ std::vector<ProgramFile> ProgramRunner::run(const RunSettings& settings) {
         "CUDA_INJECTION64_PATH=" + library_.string(),
         fmt::format("KBENCH_ATTACH_FIRST={}", calls.first),
         fmt::format("KBENCH_ATTACH_PERIOD={}", calls.count),
+        fmt::format("KBENCH_ATTACH_BLOCK={}", settings.block),
         fmt::format("KBENCH_ATTACH_COUNTERS={}", fmt::join(settings.counters, ",")),
         fmt::format("KBENCH_ATTACH_GRAPHS={}", calls.graphs > 0 ? 1 : 0),
         fmt::format("KBENCH_ATTACH_RANGES={}", calls.graphs > 0 ? calls.graphs : calls.kernels),

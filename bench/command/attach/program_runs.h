@@ -13,9 +13,10 @@ namespace kbench {
 
 /// What a run is told beyond its purpose.
 struct RunSettings {
-    std::string purpose;                     ///< records, bare, names or counters
-    ProgramLaunches calls = {};              ///< as the records have them
-    bool hears_rarest = false;               ///< bare: only that call
+    std::string purpose;         ///< records, bare, names or counters
+    ProgramLaunches calls = {};  ///< as the records have them
+    bool hears_rarest = false;   ///< bare: only that call
+    std::int64_t block = 0;      ///< bare: so many iterations have records and have none, in turn; 0: none has
     std::vector<std::string> counters = {};  ///< as the chip calls them
 };
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/program/program_steps.h"
 #include "kbench/error.h"
 #include "tests/analysis/program/written_program.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Pair;
 
 Iterations found_in(const ProgramFile& file, const Spans& calls = {}) {
@@ -168,6 +170,21 @@ TEST(IterationsLike, FindAnIterationThatBeginsAsItEnds) {
     ASSERT_TRUE(found);
     EXPECT_EQ(found->begin, 0u);
     EXPECT_EQ(found->count, 2u);
+}
+
+TEST(IterationsBehindAnother, AreAllButTheFirstOfEachStretch) {
+    const std::vector<Symbol> iteration{1, 2, 1, 3};
+    //                               0           4           8  9           13
+    const std::vector<Symbol> symbols{1, 2, 1, 3, 1, 2, 1, 3, 9, 1, 2, 1, 3, 1, 2, 1, 3, 1, 2};
+    EXPECT_THAT(iterations_behind_another(symbols, iteration), ElementsAre(4, 13));
+    EXPECT_THAT(iterations_behind_another(symbols, std::vector<Symbol>{9, 9}), IsEmpty());
+    EXPECT_THAT(iterations_behind_another({}, iteration), IsEmpty());
+}
+
+TEST(MiddleHalf, LeavesOutTheShortestAndTheLongestQuarter) {
+    EXPECT_THAT(middle_half(std::vector<std::int64_t>{5, 1, 4, 9, 3, 2, 8, 7}), ElementsAre(0, 2, 4, 7));
+    EXPECT_THAT(middle_half(std::vector<std::int64_t>{5, 1, 4}), ElementsAre(0, 1, 2));
+    EXPECT_THAT(middle_half(std::vector<std::int64_t>{7}), ElementsAre(0));
 }
 
 TEST(UsedIterations, LeaveOutTheFirstUnlessThereAreFew) {

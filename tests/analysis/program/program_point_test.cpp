@@ -207,7 +207,7 @@ TEST(ProgramPoint, CountsWorkOnSeveralStreamsOnce) {
                      point.program->recorded_ms);
 }
 
-TEST(ProgramPoint, TakesMediansOverIterationsWithoutTheFirst) {
+TEST(ProgramPoint, TakesMeansOverTheMiddleHalfOfIterationsWithoutTheFirst) {
     WrittenProgram program;
     for (const std::int64_t ns : {90'000, 1000, 3000, 2000, 50'000, 2000})
         program.host_works(200'000).launch("a", {.ns = ns}).launch("b");
@@ -215,7 +215,7 @@ TEST(ProgramPoint, TakesMediansOverIterationsWithoutTheFirst) {
     const Point point = point_of({.records = {file}});
     EXPECT_EQ(point.program->iterations, 5);
     EXPECT_EQ(point.activity.runs, 5);
-    EXPECT_EQ(point.steps[0].kernels[0].time_us, 2);
+    EXPECT_DOUBLE_EQ(point.steps[0].kernels[0].time_us, 7.0 / 3) << "without the one of 1 and that of 50";
     const Point asked = point_of({.records = {file}}, {.iterations = "4:5"});
     EXPECT_EQ(asked.program->iterations, 1);
     EXPECT_EQ(asked.steps[0].kernels[0].time_us, 50);
@@ -320,6 +320,38 @@ TEST(ProgramPoint, TakesIterationsTimesFromTheRunWithoutRecords) {
     EXPECT_DOUBLE_EQ(point.program->bare_ms, 2.004);
     EXPECT_DOUBLE_EQ(point.activity.unprofiled_ms, 2.004);
     EXPECT_THAT(point.program->notes, IsEmpty());
+}
+
+/// A bare run of blocks of four iterations: without records, with them, and so on. The host works `host_ns`, and while
+/// it records 10 us more.
+WrittenProgram in_turn(int blocks, std::int64_t host_ns, bool is_as_recorded = true) {
+    WrittenProgram program("bare");
+    std::int64_t at_ns = 1000;
+    for (int i = 0; i <= 4 * blocks; ++i) {
+        const bool recorded = i / 4 % 2 == 1;
+        nlohmann::json mark{{"kind", "mark"}, {"launches", 2 * i}, {"at_ns", at_ns}};
+        if (recorded) mark["recorded"] = true;
+        program.line(mark);
+        at_ns += host_ns + (recorded ? 10'000 : 0) + (i % 4 == 0 ? 500'000 : 0);  // the change takes time
+        program.host_works(host_ns + 10'000);
+        if (recorded) program.launch("a", {.ns = 5000}).launch(is_as_recorded ? "b" : "c", {.ns = 7000});
+    }
+    return program.end();
+}
+
+TEST(ProgramPoint, TakesTimesOfBlocksWithRecordsInTurnWithThoseWithout) {
+    WrittenProgram records;  // made when the host was busy otherwise
+    for (int i = 0; i < 33; ++i) records.host_works(900'000).launch("a", {.ns = 5000}).launch("b", {.ns = 7000});
+    const ProgramFile recorded = records.end().read();
+    const Point point = point_of({.records = {recorded}, .bare = {in_turn(8, 50'000).read()}});
+    EXPECT_NEAR(point.program->recorded_ms, 0.0602, 1e-9);
+    EXPECT_NEAR(point.program->bare_ms, 0.050, 1e-9) << "no iteration in which records were begun or ended";
+    EXPECT_EQ(point.end_to_end->latency.samples_ms.size(), 12u) << "three of each block";
+    EXPECT_NEAR(point.steps[1].kernels[0].time_us, 7, 1e-9);
+    const Point others = point_of({.records = {recorded}, .bare = {in_turn(8, 50'000, false).read()}});
+    EXPECT_GT(others.program->recorded_ms, 0.9) << "other kernels than those of the first run";
+    const Point few = point_of({.records = {recorded}, .bare = {in_turn(3, 50'000).read()}});
+    EXPECT_GT(few.program->recorded_ms, 0.9);
 }
 
 TEST(BareIteration, IsTheMedianBetweenMarksOfIterations) {
