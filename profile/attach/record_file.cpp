@@ -2,15 +2,16 @@
 #include "profile/attach/record_file.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "profile/attach/now.h"
 #include "profile/attach/settings.h"
+#include "profile/rank.h"
 
 namespace kbench::attach {
 namespace {
@@ -44,10 +45,8 @@ std::string arguments() {
 }
 
 std::string rank() {
-    for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"})
-        if (const char* value = std::getenv(name); value != nullptr && *value != '\0')
-            return fmt::format(",\"rank\":{}", std::strtol(value, nullptr, 10));
-    return "";
+    const std::optional<std::int64_t> rank = rank_of_process();
+    return rank ? fmt::format(",\"rank\":{}", *rank) : "";
 }
 
 void put(File& out) {

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +17,7 @@
 #include <system_error>
 
 #include "profile/embedded/interval.h"
+#include "profile/rank.h"
 
 namespace kbench::embedded {
 namespace {
@@ -162,17 +162,6 @@ void write_all(int descriptor, std::string_view text, const fs::path& path) {
 }
 
 }  // namespace
-
-std::optional<std::int64_t> rank_of_process() {
-    for (const char* variable : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-        const char* const text = std::getenv(variable);
-        std::int64_t rank = 0;
-        if (text == nullptr) continue;
-        const auto [end, error] = std::from_chars(text, text + std::strlen(text), rank);
-        if (error == std::errc() && *end == '\0' && rank >= 0) return rank;
-    }
-    return std::nullopt;
-}
 
 std::string recording_json(const Recording& recording) {
     const std::optional<std::int64_t> rank = rank_of_process();

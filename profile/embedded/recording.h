@@ -34,9 +34,6 @@ struct Recording {
     std::vector<RecordedDevice> devices;
 };
 
-/// The rank that a launcher gave this process, if any: RANK, OMPI_COMM_WORLD_RANK, PMI_RANK or SLURM_PROCID.
-std::optional<std::int64_t> rank_of_process();
-
 std::string recording_json(const Recording& recording);
 
 /// Writes prof.json, of a process with a rank prof.RANK.json, into `folder`, made if need be; the file is complete or
