@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "analysis/explain/executed.h"
+#include "analysis/machine/waiting_kernels.h"
 #include "models/base/format.h"
 #include "models/base/lists.h"
 
@@ -160,6 +161,21 @@ std::string precision_sentence(const PointFacts& facts, const TimeBreakdown& bre
                        has_products ? "products" : "kernels", most.name);
 }
 
+std::string waiting_sentence(const PointFacts& facts, const TimeBreakdown& breakdown) {
+    std::vector<NamedTime> kernels;
+    for (const StepFacts& step : facts.steps)
+        for (const KernelResult& kernel : step.step->kernels)
+            if (waits_for_other_ranks(kernel.name))
+                entry(kernels, &NamedTime::name, kernel.short_name).us += kernel.time_us;
+    if (kernels.empty()) return "";
+    const std::string which = longest_text(kernels, [](const NamedTime& kernel) {
+        return fmt::format("{} in {}", kernel.name, format_ms(kernel.us * 1e-3));
+    });
+    return fmt::format(
+        "Kernels that wait for other ranks take {}, the wait included: {}. They are timed only, not counted.",
+        part_text(waiting_us(facts), breakdown.end_to_end_us), which);
+}
+
 std::string records_sentence(const PointFacts& facts, const TimeBreakdown& breakdown) {
     const double bare_us = breakdown.end_to_end_us, more_us = facts.records_us;
     if (!is_bare(facts))
@@ -182,6 +198,14 @@ Interval host_wait_us(const PointFacts& facts) {
     for (const StepFacts& step : facts.steps) us += step.host_wait_us;
     const double without = std::max(0.0, us - std::max(0.0, facts.records_us));
     return {without, without, us};
+}
+
+double waiting_us(const PointFacts& facts) {
+    double us = 0;
+    for (const StepFacts& step : facts.steps)
+        for (const KernelResult& kernel : step.step->kernels)
+            if (waits_for_other_ranks(kernel.name)) us += kernel.time_us;
+    return us;
 }
 
 std::string host_wait_text(const PointFacts& facts) {
@@ -224,8 +248,8 @@ ProgramFindings program_findings(const PointFacts& facts, const TimeBreakdown& b
             "as records add up to {} to that.",
             percent(waits.low / whole_us), percent(std::min(1.0, waits.high / whole_us)),
             format_ms(facts.records_us * 1e-3));
-    for (std::string& sentence : std::vector{copies_sentence(facts, breakdown), precision_sentence(facts, breakdown),
-                                             records_sentence(facts, breakdown)})
+    for (std::string& sentence : std::vector{waiting_sentence(facts, breakdown), copies_sentence(facts, breakdown),
+                                             precision_sentence(facts, breakdown), records_sentence(facts, breakdown)})
         if (!sentence.empty()) found.sentences.push_back(std::move(sentence));
     return found;
 }

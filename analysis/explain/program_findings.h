@@ -21,6 +21,9 @@ inline constexpr double host_wait_share = 0.20;
 /// where no launch call was recorded, and for kbench's own models.
 Interval host_wait_us(const PointFacts& facts);
 
+/// How long kernels that wait for other ranks take in an iteration, microseconds: the wait, and what they do.
+double waiting_us(const PointFacts& facts);
+
 /// "the GPU waits for the host for 4.20 ms of 10.4 ms (40 %)".
 std::string host_wait_text(const PointFacts& facts);
 
@@ -30,7 +33,8 @@ struct ProgramFindings {
     bool is_launch_bound = false;  ///< it does for certain, in an iteration of median length
     /// It does even in the shortest of all iterations that were timed, however few of them are independent.
     bool is_always_launch_bound = false;
-    std::vector<std::string> sentences;  ///< about copies, precisions and records, each where there is something to say
+    /// About other ranks, copies, precisions and records, each where there is something to say.
+    std::vector<std::string> sentences;
 };
 
 /// `breakdown` is of the same facts. Nothing for kbench's own models, and where the point was not timed.

@@ -137,7 +137,7 @@ void read_quantity(const Object& object, Quantity& quantity, const Json& json, c
 void read_axis(AxisValues& values, const Json& json, const Path& path, const Axis& axis) {
     if (axis.kind == AxisKind::count) {
         std::int64_t count = 0;
-        read(count, json, path, {.least = 1});
+        read(count, json, path, {.least = axis.least});
         return values.set(axis.name, count);
     }
     std::string text;

@@ -235,7 +235,7 @@ Json describe(const Rule& rule, Json& types) {
         return {{"type", "object"}, {"additionalProperties", false}, {"properties", bytes}};
     } else if constexpr (std::is_same_v<T, AxisValues>) {
         const bool is_count = rule.axis->kind == AxisKind::count;
-        return is_count ? number_schema({.least = 1}, "integer") : words_schema(rule.axis->words);
+        return is_count ? number_schema({.least = rule.axis->least}, "integer") : words_schema(rule.axis->words);
     } else if constexpr (std::is_same_v<T, std::string>) {
         return words_schema(rule.words);
     } else if constexpr (std::is_enum_v<T>) {

@@ -19,7 +19,7 @@
 
 namespace kbench {
 
-/// A count (at least 1), a word or a name; AxisKind says which.
+/// A count, a word or a name; AxisKind says which.
 using AxisValue = std::variant<std::int64_t, std::string>;
 
 enum class AxisKind {
@@ -42,6 +42,7 @@ struct Axis {
     std::string_view unit = {};  ///< the unit, for a count
     std::string_view what;       ///< a description for the column and the option's help
     AxisKind kind = AxisKind::count;
+    int least = 1;                                   ///< the smallest value of a count
     std::span<const std::string_view> words = {};    ///< every word that a file may hold, in sorting order
     std::span<const std::string_view> offered = {};  ///< the words that `kbench run` can do; empty: all
     /// What a point says where the numbers come from a file; the model's input that holds them has the axis's name.

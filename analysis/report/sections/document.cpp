@@ -131,10 +131,11 @@ void add_points(Document& document, const ExplainedResult& explained, std::span<
     // What is told of all of them comes first, and text has no more.
     const bool is_only_on_page = is_study || is_of_single_ops(explained.result());
     if (is_study && depth != Depth::full) return;
-    // One screen is for one point; of several each has a row.
+    // One screen is for one point; of several each has a row. The first rank of a program stands for the others.
     const bool has_rows = depth == Depth::screen && is_told_as_sweep({explained, depth});
+    const bool is_ranks = is_of_ranks(explained.result());
     for (std::size_t i = 0; i < explained.points().size(); ++i)
-        if (!has_rows || explained.points()[i].status != PointStatus::done)
+        if (!has_rows || explained.points()[i].status != PointStatus::done || (is_ranks && i == 0))
             points.push_back(point_section({explained, depth, i}, kinds));
     if (depth != Depth::full) {
         std::ranges::move(points, std::back_inserter(document.sections));
@@ -142,7 +143,8 @@ void add_points(Document& document, const ExplainedResult& explained, std::span<
         points.front().blocks.insert(points.front().blocks.begin(), Paragraph{std::exchange(points.front().title, {})});
         document.sections.push_back(std::move(points.front()));
     } else if (!points.empty()) {
-        document.sections.push_back({"", {}, std::move(points), "Point of the sweep", false, is_only_on_page});
+        document.sections.push_back(
+            {"", {}, std::move(points), is_ranks ? "Rank" : "Point of the sweep", false, is_only_on_page});
     }
 }
 

@@ -59,6 +59,9 @@ std::string report_title(const Result& result);
 
 // What several of them, or others, need.
 
+/// Whether its points are the ranks of one program.
+bool is_of_ranks(const Result& result);
+
 Section ceilings_section(const CeilingRun& run);
 Section environment_section(const Environment& environment);
 /// The GPU and its driver, or the CPU, its cores and threads; and kbench's version.

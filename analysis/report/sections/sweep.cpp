@@ -96,6 +96,11 @@ Section sweep_section(const SectionContext& context) {
     std::vector<SectionContext> points;
     for (std::size_t i = 0; i < context.explained.points().size(); ++i)
         if (is_measured(context.explained.points()[i])) points.push_back({context.explained, context.depth, i});
+    if (is_of_ranks(context.result())) {
+        if (context.is_full()) section.title = "What the ranks say";
+        for (const std::string& sentence : rank_answer(points)) section.add(Paragraph{sentence, Tone::lead});
+        return section;
+    }
     const std::vector<const Axis*> all = differing_axes(points);
     for (const std::string& sentence : sweep_answer(points, all)) section.add(Paragraph{sentence, Tone::lead});
     if (!context.is_full()) return section;

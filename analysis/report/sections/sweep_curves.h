@@ -38,4 +38,8 @@ std::vector<SweepCurve> curves_along(const std::vector<SectionContext>& points, 
 /// axis does. A point and its repeats are one. Points with wrong results or impossible figures are left out.
 std::vector<std::string> sweep_answer(const std::vector<SectionContext>& points, const std::vector<const Axis*>& axes);
 
+/// What the ranks of one program say together: the longest and the shortest iteration, and which rank others wait for.
+/// Who comes last waits least in the kernels that wait for other ranks.
+std::vector<std::string> rank_answer(const std::vector<SectionContext>& points);
+
 }  // namespace kbench
