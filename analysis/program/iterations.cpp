@@ -237,8 +237,8 @@ std::pair<std::size_t, std::size_t> used_iterations(const Iterations& found, con
     const IterationRange range = iteration_range(asked);
     const std::size_t end = range.end.value_or(found.count);
     if (range.begin >= end || end > found.count)
-        throw UsageError(
-            one_line(fmt::format("--iterations '{}': only {} were found", asked, plural(found.count, "iteration"))));
+        throw UsageError(one_line(fmt::format("iterations '{}' were asked for, and only {} were found", asked,
+                                              plural(found.count, "iteration"))));
     return {range.begin, end};
 }
 

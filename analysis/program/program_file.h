@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -71,6 +72,9 @@ struct ProgramMark {
     std::optional<double> gpu_ms = {};  ///< since the process's first such mark
     bool recorded = false;              ///< whether there are records of what follows, in a bare run
 };
+
+/// How the note begins that says why a process has no counters.
+inline constexpr std::string_view nothing_was_counted = "nothing was counted: ";
 
 /// Hardware counters of an iteration whose first launch is `first_launch`, counted in that many passes.
 struct CountedIteration {

@@ -7,15 +7,16 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <unordered_map>
+#include <string_view>
 #include <utility>
 
 #include "analysis/program/device_time.h"
-#include "analysis/program/iterations.h"
+#include "analysis/program/joined_names.h"
 #include "analysis/program/layers.h"
+#include "analysis/program/processes.h"
+#include "analysis/program/program_launches.h"
 #include "analysis/program/program_steps.h"
 #include "analysis/program/symbols.h"
-#include "kbench/error.h"
 #include "models/base/format.h"
 #include "models/base/lists.h"
 
@@ -28,92 +29,6 @@ constexpr std::size_t most_activities = 20'000;
 /// From so many recorded iterations of the bare run on, times are those: fewer are no middle half.
 constexpr std::size_t fewest_in_turn = 8;
 
-std::size_t amount(const ProgramFile& file) { return file.activities.size() + file.marks.size() + file.counted.size(); }
-
-/// The process that did most, of those with rank `rank` where there is one; null where none did anything.
-const ProgramFile* chosen(const std::vector<ProgramFile>& files, std::optional<std::int64_t> rank) {
-    const ProgramFile* best = nullptr;
-    for (const ProgramFile& file : files)
-        if ((!rank || file.process.rank == rank) && amount(file) > (best ? amount(*best) : 0)) best = &file;
-    return best;
-}
-
-/// The process that a point is of.
-const ProgramFile& recorded_process(const std::vector<ProgramFile>& records) {
-    const auto has_rank = [](const ProgramFile& file) { return file.process.rank == 0 && amount(file) > 0; };
-    const bool has_ranks = std::ranges::any_of(records, has_rank);
-    const ProgramFile* process = chosen(records, has_ranks ? std::optional<std::int64_t>(0) : std::nullopt);
-    if (process == nullptr || process->activities.empty())
-        throw UsageError("the program launched nothing on a GPU while it was recorded");
-    return *process;
-}
-
-/// Iterations in the records, and where the names of an iteration's activities are.
-struct Joined {
-    Iterations found;
-    const ProgramFile* named = nullptr;  ///< null: the names are not of the same kernels, or there are none
-    std::size_t named_begin = 0;
-    std::string refused = {};  ///< why names were left out
-};
-
-/// The iterations may begin at other kernels: the plain one is turned so that most of its begin is that of the named.
-std::string first_difference(const Symbols& symbols, std::vector<Symbol> plain, std::span<const Symbol> named) {
-    std::pair<std::size_t, std::size_t> best;  // common begin, and by how much it is turned
-    const std::size_t turns = plain.size() <= most_activities ? plain.size() : 1;  // their number squares the time
-    for (std::size_t turn = 0; turn < turns; ++turn) {
-        std::size_t common = 0;
-        while (common < std::min(plain.size(), named.size()) && plain[(turn + common) % plain.size()] == named[common])
-            ++common;
-        if (common > best.first) best = {common, turn};
-    }
-    std::ranges::rotate(plain, plain.begin() + static_cast<std::ptrdiff_t>(best.second));
-    const auto [a, b] = std::ranges::mismatch(plain, named);
-    const auto text = [&](auto at, auto end) { return at == end ? std::string("nothing more") : symbols.text(*at); };
-    return fmt::format(
-        "the run with names launched other kernels, so its names are left out: kernel {} of an iteration is {} without "
-        "them and {} with them",
-        a - plain.begin() + 1, text(a, plain.end()), text(b, named.end()));
-}
-
-std::span<const Symbol> first_of(const std::vector<Symbol>& symbols, const Iterations& iterations) {
-    return std::span(symbols).subspan(iterations.begin, iterations.period);
-}
-
-Iterations iterations_of(const ProgramFile& file, std::span<const Symbol> symbols, const std::string& from,
-                         const Spans& calls) {
-    return from.empty() ? find_iterations(file, symbols, calls) : iterations_from(symbols, calls);
-}
-
-Joined join_names(const ProgramFile& records, const ProgramFile* names, const std::string& from) {
-    Symbols symbols;
-    const std::vector<Symbol> plain = symbols.of(records);
-    const auto calls_of = [&](const ProgramFile& file) {
-        return from.empty() ? calls_of_model(file) : calls_of_range(file, from);
-    };
-    const Spans own_calls = calls_of(records);
-    const Spans named_calls = names ? calls_of(*names) : Spans{};
-    if (!from.empty() && own_calls.empty() && named_calls.empty())
-        throw UsageError(
-            one_line(fmt::format("--from '{}': no kernel was launched within a range of that name", from)));
-    // A range that only the hook's run has says nothing of the records' iterations until both are joined.
-    const auto alone = [&] {
-        return own_calls.empty() ? find_iterations(records, plain, {}) : iterations_of(records, plain, from, own_calls);
-    };
-    if (names == nullptr) return {.found = alone()};
-    const std::vector<Symbol> named = symbols.of(*names);
-    const Iterations with_names = iterations_of(*names, named, from, named_calls);
-    if (with_names.unavailable.empty()) {
-        if (std::optional<Iterations> found = iterations_like(plain, first_of(named, with_names)))
-            return {.found = std::move(*found), .named = names, .named_begin = with_names.begin};
-    } else if (plain == named) {
-        return {.found = with_names, .named = names, .named_begin = with_names.begin};
-    }
-    Iterations found = alone();
-    const std::span<const Symbol> iteration = first_of(plain, found);
-    std::string why = first_difference(symbols, {iteration.begin(), iteration.end()}, first_of(named, with_names));
-    return {.found = std::move(found), .refused = std::move(why)};
-}
-
 /// Keeps the end of a run that is too long to tell of.
 void shorten(Joined& joined, std::vector<std::string>& notes) {
     Iterations& run = joined.found;
@@ -124,69 +39,6 @@ void shorten(Joined& joined, std::vector<std::string>& notes) {
     run.begin += left_out;
     joined.named_begin += left_out;
     run.period = most_activities;
-}
-
-UsedIterations used_of(const Iterations& found, const std::string& asked) {
-    const auto [first, last] = used_iterations(found, asked);
-    UsedIterations used{.begins = {}, .period = found.period};
-    for (std::size_t i = first; i < last; ++i) used.begins.push_back(found.at(i));
-    return used;
-}
-
-/// The launch calls of the first used iteration, in order; the kernels of a graph launch share one.
-struct LaunchCalls {
-    std::optional<std::int64_t> first;  ///< index in the process of the iteration's first
-    std::int64_t count = 0;             ///< to the begin of the next iteration
-    std::vector<std::optional<std::int64_t>>
-        of;  ///< call of each activity, from the iteration's first; none: not recorded
-};
-
-LaunchCalls launch_calls(const ProgramFile& file, const UsedIterations& used) {
-    std::unordered_map<std::int64_t, std::int64_t> indices;
-    for (const ProgramLaunch& launch : file.launches) indices[launch.correlation] = launch.index;
-    LaunchCalls calls;
-    std::int64_t last = 0;
-    for (std::size_t a = 0; a < used.period; ++a) {
-        const auto index = indices.find(file.activities[used.at(0, a)].correlation);
-        calls.of.emplace_back(index == indices.end() ? std::nullopt : std::optional(index->second));
-        if (index == indices.end()) continue;
-        calls.first = std::min(calls.first.value_or(index->second), index->second);
-        last = std::max(last, index->second);
-    }
-    if (!calls.first) return calls;
-    calls.count = last - *calls.first + 1;
-    for (std::optional<std::int64_t>& index : calls.of)
-        if (index) *index -= *calls.first;
-    return calls;
-}
-
-/// On the GPU where both marks are known there: the host may be far ahead of it, with graphs above all.
-double ms_between(const ProgramMark& a, const ProgramMark& b) {
-    return a.gpu_ms && b.gpu_ms ? *b.gpu_ms - *a.gpu_ms : static_cast<double>(b.at_ns - a.at_ns) / 1e6;
-}
-
-/// Times of whole iterations of `count` launches in ms, by marks: between the launches of the used iterations, which
-/// begin with `first`, where two marks or more are there, else between all.
-std::vector<double> bare_times(const std::vector<ProgramMark>& marks, std::int64_t first, std::int64_t count,
-                               std::int64_t used) {
-    if (count == 0) return {};
-    const auto times_between = [&](std::int64_t begin, std::int64_t end) {
-        std::vector<double> ms;
-        const ProgramMark* before = nullptr;
-        bool switched = false;  // what begins or ends records is in the time behind that mark
-        for (const ProgramMark& mark : marks) {
-            if (mark.launch < begin || mark.launch > end) continue;
-            const std::int64_t launches = before ? mark.launch - before->launch : 0;
-            if (launches > 0 && launches % count == 0 && !before->recorded && !switched)
-                ms.push_back(ms_between(*before, mark) / static_cast<double>(launches / count));
-            switched = before != nullptr && before->recorded != mark.recorded;
-            before = &mark;
-        }
-        return ms;
-    };
-    std::vector<double> ms = times_between(first, first + used * count);
-    if (ms.empty() && !marks.empty()) ms = times_between(0, std::ranges::max(marks, {}, &ProgramMark::launch).launch);
-    return ms;
 }
 
 /// How an iteration's time divides, in ns.
@@ -222,9 +74,8 @@ std::optional<UsedIterations> recorded_in_turn(const ProgramFile& records, const
     if (bare == nullptr || bare->activities.empty()) return std::nullopt;
     Symbols symbols;
     const std::vector<Symbol> all = symbols.of(records), in_turn = symbols.of(*bare);
-    UsedIterations found{
-        .begins = iterations_behind_another(in_turn, std::span(all).subspan(used.begins[0], used.period)),
-        .period = used.period};
+    UsedIterations found{.begins = iterations_behind_another(in_turn, std::span(all).subspan(used.begins[0], used.period)),
+                         .period = used.period};
     return found.count() >= fewest_in_turn ? std::optional(std::move(found)) : std::nullopt;
 }
 
@@ -238,12 +89,26 @@ std::vector<ActivityLayer> layers_of_iteration(const ProgramFile& records, const
     return layers_of(records, begin, begin + period);
 }
 
+/// Why an iteration of a process has no counters although some were asked for.
+std::string why_uncounted(const ProgramFile* file, const LaunchCalls& calls, const ProgramRun& program) {
+    if (!program.iterations_unavailable.empty()) return "no iteration was found that could be counted";
+    if (!calls.uncounted.empty()) return calls.uncounted;
+    if (file == nullptr) return "the run for counters gave none";
+    const auto note = std::ranges::find_if(
+        file->notes, [](const std::string& text) { return text.starts_with(nothing_was_counted); });
+    return note == file->notes.end() ? "the run for counters gave none" : note->substr(nothing_was_counted.size());
+}
+
 void add_counters(Point& point, const ProgramSteps& steps, const ProgramFile* counted, const LaunchCalls& calls,
                   const MetricsOf& metrics_of) {
-    IterationLaunches launches{.first = calls.first.value_or(0), .count = calls.count, .of_step = {}};
+    IterationLaunches launches{
+        .first = calls.first.value_or(0), .count = calls.count, .of_step = {}, .waits = calls.waits};
     launches.of_step.resize(point.steps.size());
     for (std::size_t a = 0; a < steps.step_of.size(); ++a)
         if (calls.of[a]) add_once(launches.of_step[steps.step_of[a]], *calls.of[a]);
+    const bool is_counted = counted != nullptr && !counted->counted.empty();
+    if (!is_counted && !point.counters.requested.empty() && point.counters.unavailable.empty())
+        point.counters.unavailable = why_uncounted(counted, calls, *point.program);
     join_counters(point.steps, point.counters, counted ? counted->counted : std::vector<CountedIteration>{}, launches,
                   metrics_of);
 }
@@ -265,7 +130,7 @@ void set_axes(Point& point, const ProgramFile& records) {
 void add_times(Point& point, const std::vector<Division>& all, const UsedIterations& used, const ProgramFile* bare,
                const LaunchCalls& calls, double target_relative_ci) {
     ProgramRun& program = *point.program;
-    const auto mean_ms = [&](std::int64_t Division::*part) {
+    const auto mean_ms = [&](std::int64_t Division::* part) {
         std::int64_t sum = 0;
         for (const std::size_t i : used.typical) sum += all[i].*part;
         return ms_of(sum) / static_cast<double>(used.typical.size());
@@ -276,7 +141,8 @@ void add_times(Point& point, const std::vector<Division>& all, const UsedIterati
     program.recorded_ms = program.busy_ms + program.host_wait_ms + program.queued_ms;
     Timing latency;
     if (bare != nullptr && program.iterations_unavailable.empty())
-        latency.samples_ms = bare_times(bare->marks, calls.first.value_or(0), calls.count, program.iterations);
+        latency.samples_ms =
+            bare_times(bare->marks, calls.first.value_or(0), calls.count, program.iterations);
     const bool is_bare = !latency.samples_ms.empty();
     if (!is_bare) {
         for (const Division& division : all) latency.samples_ms.push_back(ms_of(division.total()));
@@ -308,21 +174,98 @@ void leave_conditions_out(Point& point) {
     conditions.throttle_unavailable = none.reason;
 }
 
-void add_notes(ProgramRun& program, const ProgramRuns& runs, const ProgramFile& records) {
-    for (const auto* files : {&runs.records, &runs.bare, &runs.names, &runs.counters})
+void add_notes(ProgramRun& program, const ProgramRuns& runs, const std::vector<ProcessRecords>& processes,
+               const ProcessRecords& process) {
+    for (const auto* files : {&runs.records, &runs.bare, &runs.names, &runs.counters}) {
+        std::vector<const ProgramFile*> of_others;
+        for (const ProcessRecords& other : processes)
+            if (other.file != process.file) of_others.push_back(find_process(*files, other.id));
         for (const ProgramFile& file : *files)
-            for (const std::string& note : file.notes)
-                add_once(program.notes, fmt::format("run for {}: {}", file.process.purpose, note));
+            if (!contains(of_others, &file))
+                for (const std::string& note : file.notes)
+                    add_once(program.notes, fmt::format("run for {}: {}", file.process.purpose, note));
+    }
     std::vector<int> devices;
-    for (const ProgramActivity& activity : records.activities) add_once(devices, activity.device);
+    for (const ProgramActivity& activity : process.file->activities) add_once(devices, activity.device);
     if (devices.size() > 1)
         program.notes.push_back(fmt::format("it uses {} GPUs: idle is when none of them works", devices.size()));
-    if (program.processes > 1)
-        program.notes.push_back(
-            records.process.rank
-                ? fmt::format("{} processes used the GPU: this is the one of rank {}", program.processes,
-                              *records.process.rank)
-                : fmt::format("{} processes used the GPU: this is the one that launched most", program.processes));
+    if (const std::int64_t others = program.processes - std::ssize(processes); others > 0)
+        program.notes.push_back(fmt::format("{} more did little on the GPU, and {} left out", plural(others, "process"),
+                                            others == 1 ? "is" : "are"));
+}
+
+std::int64_t rank_of(const ProcessId& id) { return id.rank.value_or(static_cast<std::int64_t>(id.number)); }
+
+/// How several processes are told apart, and which of them launch other work than the first.
+std::vector<std::string> warnings_of(const std::vector<ProcessRecords>& processes,
+                                     const std::vector<UsedIterations>& used) {
+    std::vector<std::string> warnings;
+    if (processes.size() < 2) return warnings;
+    if (!processes.front().id.rank)
+        warnings.push_back(
+            fmt::format("no launcher told the ranks of {} processes: they are numbered in the order of their ids",
+                        processes.size()));
+    Symbols symbols;
+    std::vector<Symbol> first;
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+        const std::vector<Symbol> all = symbols.of(*processes[i].file);
+        const auto own = std::span(all).subspan(used[i].begins[0], used[i].period);
+        if (i == 0) first.assign(own.begin(), own.end());
+        if (const std::optional<OtherWork> differs = first_difference(symbols, first, own))
+            warnings.push_back(fmt::format(
+                "rank {} launches other work than rank {}: kernel {} of an iteration is {}, not {}",
+                rank_of(processes[i].id), rank_of(processes.front().id), differs->place, differs->other, differs->one));
+    }
+    return warnings;
+}
+
+/// The point of one of the processes; `used` becomes its iterations.
+Point point_of(const ProgramRuns& runs, const ProgramOptions& options, const GpuInfo& gpu,
+               const std::vector<ProcessRecords>& processes, const ProcessRecords& process, UsedIterations& used) {
+    const ProgramFile& records = *process.file;
+    Joined joined = join_names(records, find_process(runs.names, process.id), options.from);
+
+    Point point;
+    point.status = PointStatus::done;
+    point.weights = "program";
+    point.verification.enabled = false;
+    point.counters = options.counters;
+    leave_conditions_out(point);
+    ProgramRun& program = point.program.emplace();
+    program.command = options.command.empty() ? kbench::joined(records.process.arguments, " ") : options.command;
+    program.processes = static_cast<int>(
+        std::ranges::count_if(runs.records, [](const ProgramFile& file) { return !file.activities.empty(); }));
+    program.named = joined.named != nullptr;
+    add_notes(program, runs, processes, process);
+    if (!joined.refused.empty()) program.notes.push_back(joined.refused);
+    shorten(joined, program.notes);
+    program.iterations_unavailable = joined.found.unavailable;
+
+    used = used_of(joined.found, options.iterations);
+    const std::vector<ActivityLayer> layers = layers_of_iteration(records, joined, used);
+    const LaunchCalls calls = launch_calls(records, used);
+    program.iterations = static_cast<std::int64_t>(used.count());
+    program.launches = calls.count;
+    const ProgramFile* bare = find_process(runs.bare, process.id);
+    const std::optional<UsedIterations> in_turn = recorded_in_turn(records, used, bare);
+    const ProgramFile& timed_file = in_turn ? *bare : records;
+    UsedIterations timed = in_turn.value_or(used);
+    const std::vector<OwnTime> times = own_times(timed_file);
+    const std::vector<Division> all = divisions(times, timed);
+    timed.typical = typical_of(all);
+    ProgramSteps steps = program_steps(timed_file, times, timed, layers, gpu);
+    point.steps = std::move(steps.steps);
+    for (const StepResult& step : point.steps) {
+        point.cost += step.cost;
+        for (const KernelResult& kernel : step.kernels) ++(kernel.moved_bytes ? program.copies : program.kernels);
+    }
+    if (steps.counts_all_pairs)
+        program.notes.push_back("attention's FLOPs are those of all pairs, as nothing tells whether it is causal");
+    set_axes(point, records);
+    if (processes.size() > 1) point.set("rank", rank_of(process.id));
+    add_times(point, all, timed, bare, calls, options.target_relative_ci);
+    add_counters(point, steps, find_process(runs.counters, process.id), calls, options.metrics_of);
+    return point;
 }
 
 }  // namespace
@@ -342,98 +285,14 @@ std::string program_name(const std::vector<std::string>& arguments) {
     return binary;
 }
 
-ProgramLaunches program_launches(const ProgramRuns& runs, const ProgramOptions& options) {
-    const ProgramFile& file = recorded_process(runs.records);
-    const Iterations iterations = join_names(file, chosen(runs.names, file.process.rank), options.from).found;
-    const UsedIterations used = used_of(iterations, options.iterations);
-    const LaunchCalls calls = launch_calls(file, used);
-    ProgramLaunches found;
-    found.pid = file.process.pid;
-    found.rank = file.process.rank;
-    found.first = calls.first.value_or(0);
-    found.count = calls.count;
-    found.iterations = static_cast<std::int64_t>(used.count());
-    found.unavailable = iterations.unavailable;
-    if (used.count() > 1)
-        found.iteration_ms =
-            ms_of(file.activities[used.begins.back()].start_ns - file.activities[used.begins[0]].start_ns) /
-            static_cast<double>(used.count() - 1);
-    for (std::size_t a = 0; a < used.period; ++a) {
-        const ProgramActivity& activity = file.activities[used.at(0, a)];
-        if (activity.kind == ActivityKind::kernel && activity.graph_node == 0) ++found.kernels;
-        found.kernels_ms += ms_of(activity.end_ns - activity.start_ns);
-    }
-    std::map<std::string, std::pair<std::int64_t, std::int64_t>> by_name;  // before the iteration, and in it
-    for (const ProgramLaunch& launch : file.launches) {
-        const std::int64_t place = launch.index - found.first;
-        if (place >= found.count) break;
-        for (const std::string& name : {launch.call, launch.inner}) {  // who hears the inner one hears both
-            auto& [before, within] = by_name[name];
-            ++(place < 0 ? before : within);
-        }
-        if (place >= 0 && launch.call.find("GraphLaunch") != std::string::npos) ++found.graphs;
-    }
-    for (const auto& [name, counts] : by_name)
-        if (!name.empty() && counts.second > 0 && (found.rarest.empty() || counts.second < found.rarest_count)) {
-            found.rarest = name;
-            std::tie(found.rarest_first, found.rarest_count) = counts;
-        }
-    return found;
-}
-
-double bare_iteration_ms(const std::vector<ProgramFile>& bare, const ProgramLaunches& launches) {
-    const ProgramFile* file = chosen(bare, launches.rank);
-    if (file == nullptr) return 0;
-    const std::vector<double> ms = bare_times(file->marks, launches.first, launches.count, launches.iterations);
-    return ms.empty() ? 0 : summarise(ms).median;
-}
-
-Point program_point(const ProgramRuns& runs, const ProgramOptions& options, const GpuInfo& gpu) {
-    const ProgramFile* records = &recorded_process(runs.records);
-    const std::optional<std::int64_t> rank = records->process.rank;
-    Joined joined = join_names(*records, chosen(runs.names, rank), options.from);
-
-    Point point;
-    point.status = PointStatus::done;
-    point.weights = "program";
-    point.verification.enabled = false;
-    point.counters = options.counters;
-    leave_conditions_out(point);
-    ProgramRun& program = point.program.emplace();
-    program.command = options.command.empty() ? kbench::joined(records->process.arguments, " ") : options.command;
-    program.processes = static_cast<int>(
-        std::ranges::count_if(runs.records, [](const ProgramFile& file) { return !file.activities.empty(); }));
-    program.named = joined.named != nullptr;
-    add_notes(program, runs, *records);
-    if (!joined.refused.empty()) program.notes.push_back(joined.refused);
-    shorten(joined, program.notes);
-    program.iterations_unavailable = joined.found.unavailable;
-
-    UsedIterations used = used_of(joined.found, options.iterations);
-    const std::vector<ActivityLayer> layers = layers_of_iteration(*records, joined, used);
-    const LaunchCalls calls = launch_calls(*records, used);
-    program.iterations = static_cast<std::int64_t>(used.count());
-    const ProgramFile* bare = chosen(runs.bare, rank);
-    if (std::optional<UsedIterations> in_turn = recorded_in_turn(*records, used, bare)) {
-        used = std::move(*in_turn);
-        records = bare;
-    }
-    const std::vector<OwnTime> times = own_times(*records);
-    const std::vector<Division> all = divisions(times, used);
-    used.typical = typical_of(all);
-    ProgramSteps steps = program_steps(*records, times, used, layers, gpu);
-    point.steps = std::move(steps.steps);
-    for (const StepResult& step : point.steps) {
-        point.cost += step.cost;
-        for (const KernelResult& kernel : step.kernels) ++(kernel.moved_bytes ? program.copies : program.kernels);
-    }
-    if (steps.counts_all_pairs)
-        program.notes.push_back("attention's FLOPs are those of all pairs, as nothing tells whether it is causal");
-    program.launches = calls.count;
-    set_axes(point, *records);
-    add_times(point, all, used, bare, calls, options.target_relative_ci);
-    add_counters(point, steps, chosen(runs.counters, rank), calls, options.metrics_of);
-    return point;
+ProgramPoints program_points(const ProgramRuns& runs, const ProgramOptions& options, const GpuInfo& gpu) {
+    const std::vector<ProcessRecords> processes = recorded_processes(runs.records);
+    std::vector<UsedIterations> used(processes.size());
+    ProgramPoints made;
+    for (std::size_t i = 0; i < processes.size(); ++i)
+        made.points.push_back(point_of(runs, options, gpu, processes, processes[i], used[i]));
+    made.warnings = warnings_of(processes, used);
+    return made;
 }
 
 }  // namespace kbench

@@ -129,6 +129,13 @@ void add_forwards(ProgramSteps& result, const std::vector<ActivityLayer>& layers
 
 }  // namespace
 
+UsedIterations used_of(const Iterations& found, const std::string& asked) {
+    const auto [first, last] = used_iterations(found, asked);
+    UsedIterations used{.begins = {}, .period = found.period};
+    for (std::size_t i = first; i < last; ++i) used.begins.push_back(found.at(i));
+    return used;
+}
+
 std::vector<std::size_t> middle_half(std::span<const std::int64_t> lengths) {
     std::vector<std::size_t> places(lengths.size());
     std::iota(places.begin(), places.end(), std::size_t{0});

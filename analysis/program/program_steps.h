@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "analysis/program/device_time.h"
@@ -26,6 +27,9 @@ struct UsedIterations {
     /// Place in the file of an iteration's activity.
     std::size_t at(std::size_t iteration, std::size_t activity) const { return begins[iteration] + activity; }
 };
+
+/// Those of the found ones that are `asked` for, see used_iterations().
+UsedIterations used_of(const Iterations& found, const std::string& asked);
 
 struct ProgramSteps {
     std::vector<StepResult> steps;

@@ -6,16 +6,20 @@
 #include <cupti.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "kbench/error.h"
 #include "profile/attach/record_file.h"
 #include "profile/attach/settings.h"
+#include "profile/attach/watchdog.h"
 #include "profile/cupti/range_profiler.h"
 #include "profile/driver.h"
 
@@ -28,7 +32,7 @@ struct Counting {
     std::recursive_mutex mutex;
     std::optional<cuda::RangeProfiler> profiler;
     bool in_pass = false, done = false, in_range = false;
-    std::size_t range = 0;  ///< the next one in this pass
+    std::vector<std::uint64_t> launch_of_range;  ///< in this pass, each counted from the iteration's first
     std::size_t passes = 0;
     std::uint64_t first_launch = 0;
     Clock::time_point begun;
@@ -38,6 +42,12 @@ struct Counting {
 Counting& counting() {
     static Counting& one = *new Counting;
     return one;
+}
+
+/// To wait for the end of such a kernel before another launch could be to wait for ever.
+bool waits_for_others(const char* kernel) {
+    return kernel != nullptr &&
+           std::ranges::find(settings()->waiting, std::string_view(kernel)) != settings()->waiting.end();
 }
 
 void wait() { driver().check(driver().context_synchronize(), "cuCtxSynchronize"); }
@@ -51,11 +61,17 @@ void begin(Counting& all, std::uint64_t launch) {
         CUdevice device = 0;
         driver().check(driver().context_get_device(&device), "cuCtxGetDevice");
         all.profiler.emplace(context, cuda::chip_name(device), asked.counters,
-                             asked.graphs ? cuda::RangeOf::call : cuda::RangeOf::kernel, asked.ranges);
+                             asked.ranges_of_calls ? cuda::RangeOf::call : cuda::RangeOf::kernel, asked.ranges);
     }
+    if (asked.most_pass_seconds > 0)
+        watch(std::chrono::seconds(asked.most_pass_seconds),
+              fmt::format(
+                  "nothing was counted: pass {} of {} had not ended after {} s, so the process was ended: kernels "
+                  "of the program wait for each other, which counting does not allow, or it is stuck",
+                  all.passes + 1, all.profiler->passes(), asked.most_pass_seconds));
     wait();
     all.first_launch = launch;
-    all.range = 0;
+    all.launch_of_range.clear();
     all.profiler->start();
     all.in_pass = true;
 }
@@ -70,7 +86,8 @@ void write_values(const Counting& all) {
         std::string values;
         for (const double value : profiler.values(range))
             values += (values.empty() ? "" : ",") + (std::isfinite(value) ? fmt::format("{}", value) : "null");
-        write("{{\"kind\":\"counted\",\"launch\":{},\"values\":[{}]}}", range, values);
+        const std::uint64_t launch = settings()->ranges_of_calls ? all.launch_of_range.at(range) : range;
+        write("{{\"kind\":\"counted\",\"launch\":{},\"values\":[{}]}}", launch, values);
     }
     flush_lines();
 }
@@ -79,7 +96,9 @@ void end(Counting& all) {
     wait();
     all.in_pass = false;
     ++all.passes;
-    if (!all.profiler->stop()) return;
+    const bool is_last = all.profiler->stop();
+    unwatch();
+    if (!is_last) return;
     all.done = true;
     all.profiler->decode();
     write_values(all);
@@ -92,6 +111,7 @@ void attempt(Counting& all, Step step) {
     try {
         step();
     } catch (const std::exception& error) {
+        unwatch();
         all.done = true;
         all.in_pass = false;
         note(fmt::format("nothing was counted: {}", error.what()));
@@ -100,27 +120,29 @@ void attempt(Counting& all, Step step) {
 
 }  // namespace
 
-void count_before(std::uint64_t launch, bool of_graph) {
+void count_before(std::uint64_t launch, const char* kernel) {
     const Settings& asked = *settings();
     if (asked.period == 0 || launch < asked.first_launch) return;
     Counting& all = counting();
     const std::lock_guard lock(all.mutex);
     if (all.done) return;
     attempt(all, [&] {
-        if ((launch - asked.first_launch) % asked.period == 0) {
+        const std::uint64_t place = (launch - asked.first_launch) % asked.period;
+        if (place == 0) {
             if (all.in_pass) end(all);
             if (all.done) return;
             begin(all, launch);
         }
-        if (!all.in_pass || !asked.graphs || !of_graph) return;
+        if (!all.in_pass || !asked.ranges_of_calls || waits_for_others(kernel)) return;
         wait();
-        all.profiler->push(all.range++);
+        all.profiler->push(all.launch_of_range.size());
+        all.launch_of_range.push_back(place);
         all.in_range = true;
     });
 }
 
-void count_after(bool of_graph) {
-    if (!settings()->graphs || !of_graph) return;
+void count_after() {
+    if (!settings()->ranges_of_calls) return;
     Counting& all = counting();
     const std::lock_guard lock(all.mutex);
     if (!all.in_range) return;

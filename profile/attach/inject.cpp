@@ -128,12 +128,12 @@ void begin_call(Does does, const CUpti_CallbackData& data) {
     if (asked.keeps_records() || recording) nested.start_ns = now_ns();
     if (asked.keeps_records() || hears_one()) return;
     if (const std::optional<std::uint64_t> launch = iteration_at(nested.index)) begin_iteration(*launch, data);
-    if (asked.purpose == Purpose::counters) count_before(nested.index, does == Does::graph);
+    if (asked.purpose == Purpose::counters) count_before(nested.index, does == Does::launch ? data.symbolName : nullptr);
 }
 
 void end_call(Does does, const CUpti_CallbackData& data) {
     const Settings& asked = *settings();
-    if (asked.purpose == Purpose::counters && does != Does::copy) count_after(does == Does::graph);
+    if (asked.purpose == Purpose::counters && does != Does::copy) count_after();
     if (!asked.keeps_records() && !recording) return;
     const std::uint32_t range = current_range();
     if (range != 0) set_range_of_call(data.correlationId, range);

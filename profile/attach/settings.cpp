@@ -1,15 +1,22 @@
 // Settings from the environment. Whoever sets them is `kbench attach`, so that what cannot be read means: not attached.
 #include "profile/attach/settings.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
 
+#include "profile/rank.h"
+
 namespace kbench::attach {
 namespace {
 
+/// What is set for this process's rank goes before what is set for all.
 std::string_view variable(const char* name) {
-    const char* value = std::getenv(name);
+    static const std::optional<std::int64_t> rank = rank_of_process();
+    const char* value = rank ? std::getenv(fmt::format("{}_{}", name, *rank).c_str()) : nullptr;
+    if (value == nullptr) value = std::getenv(name);
     return value != nullptr ? value : "";
 }
 
@@ -46,7 +53,9 @@ std::optional<Settings> read() {
         found.block = number("KBENCH_ATTACH_BLOCK");
         found.counters = list(variable("KBENCH_ATTACH_COUNTERS"));
         found.ranges = number("KBENCH_ATTACH_RANGES");
-        found.graphs = number("KBENCH_ATTACH_GRAPHS") != 0;
+        found.ranges_of_calls = number("KBENCH_ATTACH_RANGES_OF_CALLS") != 0;
+        found.waiting = list(variable("KBENCH_ATTACH_WAITING"));
+        found.most_pass_seconds = number("KBENCH_ATTACH_MOST_PASS_SECONDS");
         return found;
     }
     return std::nullopt;

@@ -3,14 +3,18 @@
 #include <gtest/gtest.h>
 #include <nvtx3/nvToolsExt.h>
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "analysis/program/program_file.h"
 #include "profile/attach/record_file.h"
+#include "profile/attach/settings.h"
+#include "profile/attach/watchdog.h"
 #include "tests/programs/child_process.h"
 
 namespace kbench {
@@ -116,6 +120,52 @@ TEST(AttachedTexts, AreJsonWhateverTheyHold) {
     EXPECT_EQ(attach::json_text("a\"b\\c\n\x01"), R"("a\"b\\c\u000a\u0001")");
     EXPECT_EQ(attach::json_text("\xC3\xA9\xE2\x82\xAC"), "\"\xC3\xA9\xE2\x82\xAC\"");
     EXPECT_EQ(attach::json_text("\xC3(\xFF\xF0\x9F"), "\"?(???\"") << "no UTF-8, and cut";
+}
+
+TEST(Watchdog, EndsAProcessThatHangsAndSaysWhy) {
+    const ChildProcess child;
+    const int exit_code = child.run(
+        [] {
+            attach::watch(std::chrono::milliseconds(1), "pass 1 hangs");
+            std::this_thread::sleep_for(std::chrono::seconds(60));
+            return 0;
+        },
+        {{"KBENCH_ATTACH_PURPOSE", "counters"}, {"KBENCH_ATTACH_DIR", child.folder().string()}});
+    EXPECT_EQ(exit_code, attach::hung);
+    const std::vector<ProgramFile> files = read_program_files(child.folder())["counters"];
+    ASSERT_EQ(files.size(), 1u);
+    EXPECT_THAT(files[0].notes, ElementsAre("pass 1 hangs"));
+}
+
+TEST(Watchdog, LeavesAProcessThatDoesNotHang) {
+    const ChildProcess child;
+    EXPECT_EQ(child.run(
+                  [] {
+                      for (int pass = 0; pass < 3; ++pass) {
+                          attach::watch(std::chrono::seconds(pass == 2 ? 60 : 0) + std::chrono::milliseconds(200), "");
+                          attach::unwatch();
+                      }
+                      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+                      return 5;
+                  },
+                  {{"KBENCH_ATTACH_PURPOSE", "counters"}, {"KBENCH_ATTACH_DIR", child.folder().string()}}),
+              5);
+}
+
+TEST(AttachSettings, OfARankGoBeforeThoseOfAll) {
+    const auto first_launch = [](const std::map<std::string, std::string>& more) {
+        const ChildProcess child;
+        std::map<std::string, std::string> environment{{"KBENCH_ATTACH_PURPOSE", "counters"},
+                                                       {"KBENCH_ATTACH_DIR", "."},
+                                                       {"KBENCH_ATTACH_FIRST", "3"},
+                                                       {"KBENCH_ATTACH_FIRST_1", "7"}};
+        environment.insert(more.begin(), more.end());
+        return child.run([] { return static_cast<int>(attach::settings()->first_launch); }, environment);
+    };
+    EXPECT_EQ(first_launch({}), 3);
+    EXPECT_EQ(first_launch({{"RANK", "0"}}), 3);
+    EXPECT_EQ(first_launch({{"RANK", "1"}}), 7);
+    EXPECT_EQ(first_launch({{"PMI_RANK", "1"}}), 7);
 }
 
 TEST(AttachLibrary, ShowsTwoFunctionsAndNeedsNoLibraryOfOurs) {

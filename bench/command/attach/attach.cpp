@@ -3,17 +3,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
 
 #include "analysis/program/program_point.h"
+#include "bench/command/attach/all_runs.h"
 #include "bench/command/attach/attach_options.h"
-#include "bench/command/attach/program_runs.h"
 #include "bench/command/command.h"
 #include "bench/command/device_options.h"
 #include "bench/command/output.h"
 #include "bench/device/console.h"
 #include "bench/measure/machine/ceilings.h"
 #include "bench/measure/machine/environment.h"
+#include "bench/measure/point/stop_signal.h"
 #include "bench/measure/store/result_files.h"
 #include "bench/profile/counters.h"
 #include "bench/profile/profiler.h"
@@ -24,13 +25,6 @@
 
 namespace kbench {
 namespace {
-
-/// A bare iteration that is shorter than the GPU's work in it was told apart wrongly.
-constexpr double least_of_busy = 0.9;
-
-/// The bare run's blocks with and without records last so long, and are so many at least.
-constexpr double block_ms = 40;
-constexpr std::int64_t fewest_blocks = 6;
 
 /// The counters to read, and how a step's metrics follow from them; nothing where nothing is to be counted.
 struct Counting {
@@ -71,46 +65,6 @@ Counting counting(const Device& device, const CounterRequest& request) {
     return found;
 }
 
-/// Iterations of a block with or without records: the first of each is lost to the change. None where graphs are
-/// launched, which CUPTI only records if it did so when they were made, nor where there are few blocks.
-std::int64_t block_of(const ProgramLaunches& calls, bool all_iterations) {
-    if (calls.graphs > 0 || !all_iterations || !(calls.iteration_ms > 0)) return 0;
-    const auto block = static_cast<std::int64_t>(std::clamp(std::ceil(block_ms / calls.iteration_ms), 4.0, 500.0));
-    return calls.iterations >= fewest_blocks * block ? block : 0;
-}
-
-/// Times without records: hears the call that an iteration makes least often, or all where it is not what the records
-/// called so.
-std::vector<ProgramFile> run_bare(ProgramRunner& runner, const ProgramLaunches& calls, std::int64_t block) {
-    for (const bool hears_rarest : {true, false}) {
-        std::vector<ProgramFile> bare =
-            runner.run({.purpose = "bare", .calls = calls, .hears_rarest = hears_rarest, .block = block});
-        if (bare_iteration_ms(bare, calls) >= least_of_busy * calls.kernels_ms) return bare;
-    }
-    return {};  // neither is an iteration's
-}
-
-ProgramRuns make_runs(const AttachRequest& request, const std::filesystem::path& out, const ProgramOptions& options,
-                      const Counting& counting) {
-    ProgramRunner runner(request.command, out);
-    Progress progress(request.quiet);
-    ProgramRuns runs;
-    progress.show("running it with records");
-    runs.records = runner.run({.purpose = "records"});
-    if (request.names) {
-        progress.show("running it for names");
-        runs.names = runner.run({.purpose = "names"});
-    }
-    const ProgramLaunches calls = program_launches(runs, options);
-    if (calls.count == 0 || !calls.unavailable.empty()) return runs;
-    progress.show("running it without records");
-    runs.bare = run_bare(runner, calls, block_of(calls, options.iterations.empty()));
-    if (counting.counters.empty()) return runs;
-    progress.show("running it for counters");
-    runs.counters = runner.run({.purpose = "counters", .calls = calls, .counters = counting.counters});
-    return runs;
-}
-
 }  // namespace
 
 int attach_command(const std::vector<std::string>& arguments, const std::string& command_line) {
@@ -140,12 +94,19 @@ int attach_command(const std::vector<std::string>& arguments, const std::string&
                                  .iterations = request.iterations,
                                  .metrics_of = counted.metrics_of,
                                  .counters = counted.run};
-    const ProgramRuns runs = make_runs(request, out.path, options, counted);
-    result.points.push_back(program_point(runs, options, result.environment.gpu.value()));
+    const StopSignals signals;
+    const AllRuns all = run_program(request, out.path, options, counted.counters);
+    ProgramPoints made = program_points(all.runs, all.options, result.environment.gpu.value());
+    result.points = std::move(made.points);
+    std::ranges::move(made.warnings, std::back_inserter(result.warnings));
+    std::ranges::copy(all.failures, std::back_inserter(result.warnings));
     write_result(out.path, result, request.compress);
     const ExplainedResult explained(result);
     write_and_print(out.path, explained, request.format, request.verbose);
-    return tell_impossible(explained.impossible(), result_file_in(out.path).string());
+    const int exit_code = tell_impossible(explained.impossible(), result_file_in(out.path).string());
+    for (const std::string& failure : all.failures) say("kbench: {}\n", failure);
+    if (const int signal = StopSignals::asked(); signal != 0) return 128 + signal;
+    return all.failures.empty() ? exit_code : static_cast<int>(ExitCode::failed);
 }
 
 }  // namespace kbench

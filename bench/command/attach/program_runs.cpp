@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <cstdlib>
+#include <string_view>
 
 #include "bench/command/repeated/child.h"
 #include "kbench/error.h"
@@ -36,6 +38,45 @@ std::string with_folder(const char* name, const fs::path& folder, bool is_first)
                     : fmt::format("{}={}:{}", name, others, folder.string());
 }
 
+/// So long may a pass take: counting costs milliseconds a range, and a pass that hangs never ends.
+std::int64_t most_pass_seconds(const ProgramLaunches& process) {
+    constexpr double least = 20, of_iteration = 200, of_range = 0.02;
+    return std::llround(least + of_iteration * process.iteration_ms / 1e3 +
+                        of_range * static_cast<double>(process.ranges));
+}
+
+/// What a process is told of its launches: by its rank, where it has one of its own.
+void add_launches(std::vector<std::string>& variables, const ProgramLaunches& process, const RunSettings& settings) {
+    // Processes without ranks are all told the same, which is right where they do the same.
+    if (!process.process.rank && process.process.number > 0) return;
+    const auto add = [&](std::string_view name, const auto& value) {
+        const std::string rank = process.process.rank ? fmt::format("_{}", *process.process.rank) : "";
+        variables.push_back(fmt::format("KBENCH_ATTACH_{}{}={}", name, rank, value));
+    };
+    const bool counts = settings.purpose == "counters";
+    add("FIRST", process.first);
+    add("PERIOD", !process.repeats() || (counts && !process.uncounted.empty()) ? 0 : process.count);
+    if (counts) {
+        add("RANGES", process.ranges);
+        add("RANGES_OF_CALLS", process.ranges_of_calls ? 1 : 0);
+        add("WAITING", fmt::format("{}", fmt::join(process.waiting, ",")));
+        add("MOST_PASS_SECONDS", most_pass_seconds(process));
+    }
+    if (settings.hears_rarest) {
+        add("CALL", process.rarest);
+        add("CALL_FIRST", process.rarest_first);
+        add("CALL_PERIOD", process.rarest_count);
+    }
+}
+
+/// Why a program failed: what its processes noted of it, else what it wrote last.
+std::string said_last(const std::vector<ProgramFile>& files, const Finished& finished) {
+    for (const ProgramFile& file : files)
+        for (const std::string& note : file.notes)
+            if (note.starts_with(nothing_was_counted)) return note;
+    return finished.last_line.empty() ? "without a word" : finished.last_line;
+}
+
 }  // namespace
 
 ProgramRunner::ProgramRunner(std::vector<std::string> command, fs::path folder)
@@ -49,30 +90,22 @@ ProgramRunner::ProgramRunner(std::vector<std::string> command, fs::path folder)
             "libkbench_attach.so is not where this kbench was built or installed to: it was built without CUDA");
 }
 
-std::vector<ProgramFile> ProgramRunner::run(const RunSettings& settings) {
+FinishedRun ProgramRunner::run(const RunSettings& settings) {
     const fs::path folder = folder_ / fmt::format("{}-{}", ++runs_, settings.purpose);
     make_new_folder(folder);
-    const ProgramLaunches& calls = settings.calls;
     std::vector<std::string> variables{
         "KBENCH_ATTACH=1",
         "KBENCH_ATTACH_PURPOSE=" + settings.purpose,
         "KBENCH_ATTACH_DIR=" + folder.string(),
         "CUDA_INJECTION64_PATH=" + library_.string(),
-        fmt::format("KBENCH_ATTACH_FIRST={}", calls.first),
-        fmt::format("KBENCH_ATTACH_PERIOD={}", calls.count),
         fmt::format("KBENCH_ATTACH_BLOCK={}", settings.block),
         fmt::format("KBENCH_ATTACH_COUNTERS={}", fmt::join(settings.counters, ",")),
-        fmt::format("KBENCH_ATTACH_GRAPHS={}", calls.graphs > 0 ? 1 : 0),
-        fmt::format("KBENCH_ATTACH_RANGES={}", calls.graphs > 0 ? calls.graphs : calls.kernels),
     };
+    for (const ProgramLaunches& process : settings.launches) add_launches(variables, process, settings);
 #ifdef KBENCH_HAVE_CUDA  // the library needs CUPTI, and CUPTI opens others by their names
     if (const fs::path cupti = cuda::cupti_folder(); !cupti.empty())
         variables.push_back(with_folder("LD_LIBRARY_PATH", cupti, false));
 #endif
-    if (settings.hears_rarest)
-        variables.insert(variables.end(), {"KBENCH_ATTACH_CALL=" + calls.rarest,
-                                           fmt::format("KBENCH_ATTACH_CALL_FIRST={}", calls.rarest_first),
-                                           fmt::format("KBENCH_ATTACH_CALL_PERIOD={}", calls.rarest_count)});
     if (settings.purpose == "names") {
         variables.push_back("NVTX_INJECTION64_PATH=" + library_.string());
         if (!hook_.empty()) variables.push_back(with_folder("PYTHONPATH", hook_, true));
@@ -80,19 +113,23 @@ std::vector<ProgramFile> ProgramRunner::run(const RunSettings& settings) {
     const fs::path log = folder / "log.txt";
     const Finished finished =
         run_child(command_.front(), {command_.begin() + 1, command_.end()}, log, Logged::all, variables);
-    throw_if_stopped();
-    if (finished.exit_code != 0)
-        throw MeasurementError(fmt::format("{} failed with exit code {} in the run for {}: {}", command_.front(),
-                                           finished.exit_code, settings.purpose,
-                                           finished.last_line.empty() ? "without a word" : finished.last_line));
+    FinishedRun run;
     std::error_code error;
     bool wrote = false;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
         wrote = wrote || entry.path().extension() == ".jsonl";
-    if (!wrote)
-        throw MeasurementError(
-            fmt::format("{} did nothing on a GPU: its output is in {}", command_.front(), log.string()));
-    return read_program_files(folder)[settings.purpose];
+    try {
+        if (wrote) run.files = read_program_files(folder)[settings.purpose];
+    } catch (const UsageError& malformed) {
+        run.failure = malformed.what();
+    }
+    if (finished.exit_code != 0)
+        run.failure = fmt::format("{} failed with exit code {} in the run for {}: {}", command_.front(),
+                                  finished.exit_code, settings.purpose, said_last(run.files, finished));
+    else if (!wrote)
+        run.failure = fmt::format("{} did nothing on a GPU in the run for {}: its output is in {}", command_.front(),
+                                  settings.purpose, log.string());
+    return run;
 }
 
 }  // namespace kbench

@@ -6,18 +6,23 @@
 #include <string>
 #include <vector>
 
-#include "analysis/program/program_point.h"
-#include "bench/measure/point/progress.h"
+#include "analysis/program/program_launches.h"
 
 namespace kbench {
 
 /// What a run is told beyond its purpose.
 struct RunSettings {
-    std::string purpose;         ///< records, bare, names or counters
-    ProgramLaunches calls = {};  ///< as the records have them
-    bool hears_rarest = false;   ///< bare: only that call
-    std::int64_t block = 0;      ///< bare: so many iterations have records and have none, in turn; 0: none has
-    std::vector<std::string> counters = {};  ///< as the chip calls them
+    std::string purpose;                         ///< records, bare, names or counters
+    std::vector<ProgramLaunches> launches = {};  ///< a process each, as the records have them
+    bool hears_rarest = false;                   ///< bare: only that call
+    std::int64_t block = 0;  ///< bare: so many iterations have records and have none, in turn; 0: none has
+    std::vector<std::string> counters = {};      ///< as the chip calls them
+};
+
+/// What a run left.
+struct FinishedRun {
+    std::vector<ProgramFile> files;  ///< one a process
+    std::string failure;             ///< why they may not be whole; empty where the program ended well
 };
 
 /// Runs a program again and again, and keeps in a folder what it writes.
@@ -26,9 +31,8 @@ class ProgramRunner {
     /// Throws UsageError where the library is not beside this program.
     ProgramRunner(std::vector<std::string> command, std::filesystem::path folder);
 
-    /// The files of this run's processes. Throws UsageError where the program cannot be started, MeasurementError where
-    /// it fails or a stop was asked for.
-    std::vector<ProgramFile> run(const RunSettings& settings);
+    /// Runs it to its end, however that comes. Throws UsageError where the program cannot be started.
+    FinishedRun run(const RunSettings& settings);
 
   private:
     std::vector<std::string> command_;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/program/program_launches.h"
 #include "analysis/result/result_json.h"
 #include "kbench/error.h"
 #include "tests/analysis/program/written_program.h"
@@ -24,7 +25,11 @@ GpuInfo hopper() {
 }
 
 Point point_of(const ProgramRuns& runs, const ProgramOptions& options = {}) {
-    return program_point(runs, options, hopper());
+    return program_points(runs, options, hopper()).points.at(0);
+}
+
+ProgramLaunches launches_of(const ProgramRuns& runs, const ProgramOptions& options = {}) {
+    return program_launches(runs, options).at(0);
 }
 
 /// A training step with or without the hook's ranges: a product, its activation, and their backward.
@@ -355,7 +360,7 @@ TEST(ProgramPoint, TakesTimesOfBlocksWithRecordsInTurnWithThoseWithout) {
 }
 
 TEST(BareIteration, IsTheMedianBetweenMarksOfIterations) {
-    const ProgramLaunches launches = program_launches({.records = {training("records", 6, false).read()}}, {});
+    const ProgramLaunches launches = launches_of({.records = {training("records", 6, false).read()}});
     EXPECT_DOUBLE_EQ(bare_iteration_ms({bare_run(6, 6).read()}, launches), 2.004);
     EXPECT_EQ(bare_iteration_ms({bare_run(6, 5).read()}, launches), 0) << "5 launches are no iteration";
     EXPECT_EQ(bare_iteration_ms({}, launches), 0);
@@ -453,31 +458,14 @@ TEST(ProgramPoint, AddsOnlyCountersThatAddUpOverTheKernelsOfAStep) {
     EXPECT_EQ(point.steps[1].counters.size(), 2u);
 }
 
-TEST(ProgramPoint, IsThatOfRankZeroOrOfTheBusiestProcess) {
-    const auto run = [](std::int64_t pid, int iterations, const nlohmann::json& more, const std::string& kernel) {
-        WrittenProgram program("records", pid, more);
-        for (int i = 0; i < iterations; ++i) program.host_works(9000).launch(kernel).launch("b");
-        return program.end().read();
-    };
-    const Point ranked = point_of({.records = {run(1, 3, {{"rank", 0}}, "zero"), run(2, 9, {{"rank", 1}}, "one")}});
-    EXPECT_EQ(ranked.steps[0].layer, "zero");
-    EXPECT_EQ(ranked.program->processes, 2);
-    EXPECT_THAT(ranked.program->notes, Contains(HasSubstr("the one of rank 0")));
-    const nlohmann::json none = nlohmann::json::object();
-    const Point busiest = point_of({.records = {run(1, 3, none, "few"), run(2, 9, none, "many"), run(3, 0, none, "")}});
-    EXPECT_EQ(busiest.steps[0].layer, "many");
-    EXPECT_EQ(busiest.program->processes, 2) << "one launched nothing";
-}
-
 TEST(ProgramLaunches, AreThoseThatLaterRunsMarkAndCount) {
     const ProgramFile file = training("records", 6, false).read();
-    const ProgramLaunches launches = program_launches({.records = {file}}, {});
-    EXPECT_EQ(launches.pid, 1);
+    const ProgramLaunches launches = launches_of({.records = {file}});
     EXPECT_EQ(launches.first, 9) << "after three of the set up and a first iteration of six";
     EXPECT_EQ(launches.count, 6);
     EXPECT_EQ(launches.iterations, 5);
     EXPECT_EQ(launches.unavailable, "");
-    EXPECT_EQ(program_launches({.records = {file}}, {.iterations = "2:4"}).first, 15);
+    EXPECT_EQ(launches_of({.records = {file}}, {.iterations = "2:4"}).first, 15);
     EXPECT_THROW(program_launches(ProgramRuns{}, {}), UsageError);
 }
 
@@ -489,12 +477,12 @@ TEST(ProgramLaunches, NameTheCallThatIsHeardLeast) {
         launch.call = is_third ? "cuLaunchKernelEx" : launch.index % 3 == 1 ? "cuLaunchKernel" : "cudaLaunchKernel";
         launch.inner = launch.index % 3 == 2 ? "cuLaunchKernel" : "";
     }
-    const ProgramLaunches launches = program_launches({.records = {file}}, {});
+    const ProgramLaunches launches = launches_of({.records = {file}});
     EXPECT_EQ(launches.rarest, "cuLaunchKernelEx");
     EXPECT_EQ(launches.rarest_first, 3) << "of the launches 0, 3 and 6 before the first iteration, which begins at 9";
     EXPECT_EQ(launches.rarest_count, 2);
-    EXPECT_EQ(launches.kernels, launches.count);
-    EXPECT_EQ(launches.graphs, 0);
+    EXPECT_EQ(launches.ranges, launches.count);
+    EXPECT_FALSE(launches.ranges_of_calls);
 }
 
 TEST(ProgramPoint, PassesNotesOn) {
