@@ -10,6 +10,7 @@
 #include "bench/command/option_values.h"
 #include "bench/command/repeated/child.h"
 #include "kbench/error.h"
+#include "models/base/values.h"
 
 namespace kbench {
 namespace {
@@ -26,6 +27,8 @@ const OptionOf<AttachRequest> table[] = {
     {"--from", "RANGE", "found",
      "an iteration begins with this NVTX range, module or op; otherwise where kernels repeat",
      [](AttachRequest& r, const std::string& text) { r.from = text; }},
+    {"--warmup", "N", "1", "iterations left out at the begin; the same as --iterations N:",
+     [](AttachRequest& r, const std::string& text) { r.warmup = number("--warmup", text, 0, "a number"); }},
     {"--iterations", "A:B", "all but the first",
      "which of the iterations are used, counted from 0, B not included; either may be left out",
      [](AttachRequest& r, const std::string& text) {
@@ -66,6 +69,12 @@ ParsedAttach parse_attach(const std::vector<std::string>& arguments) {
     parsed.help = parse_options(command, attach_options(), request, {arguments.begin(), end});
     if (!parsed.help.empty()) return parsed;
     if (end != arguments.end()) request.command.assign(std::next(end), arguments.end());
+    if (request.warmup && !request.iterations.empty())
+        throw UsageError(
+            fmt::format("--warmup {}: --iterations says which are used; leave one of them out", *request.warmup));
+    if (request.warmup) request.iterations = fmt::format("{}:", *request.warmup);
+    if (!request.from.empty() && !request.names)
+        throw UsageError("--from: the run that --no-names leaves out collects ranges; leave out one of them");
     if (request.command.empty())
         throw UsageError("no program: write it behind --, as in kbench attach -- python3 train.py");
     if (!is_program(request.command.front()))

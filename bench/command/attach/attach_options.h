@@ -1,7 +1,9 @@
 // The options of `kbench attach`, one table: parsing, help text and docs/attach.md's table come from it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,7 +17,8 @@ namespace kbench {
 struct AttachRequest {
     std::vector<std::string> command;  ///< the program and its arguments
     std::filesystem::path out;
-    std::string from, iterations, format = "text";
+    std::string from, iterations, format = "text";  ///< `warmup` is in `iterations`, too
+    std::optional<std::int64_t> warmup;
     bool names = true, verbose = false, quiet = false, compress = false;
     CounterRequest counters;
     CeilingRequest ceilings;

@@ -31,7 +31,21 @@ TEST(AttachOptions, RefusesWhatItCannotDo) {
     EXPECT_THAT(refusal_of([] { parse_attach({"--counters", "core,samples", "--", "sh"}); }), HasSubstr("samples"));
     EXPECT_THAT(refusal_of([] { parse_attach({"--format", "html", "--", "sh"}); }), HasSubstr("text, json"));
     EXPECT_THAT(refusal_of([] { parse_attach({"--iterations", "5", "--", "sh"}); }), HasSubstr("must be A:B"));
+    EXPECT_THAT(refusal_of([] {
+                    parse_attach({"--from", "step", "--no-names", "--", "sh"});
+                }),
+                HasSubstr("--no-names"));
     EXPECT_THAT(refusal_of([] { parse_attach({"--", "no-such-program"}); }), HasSubstr("no program 'no-such-program'"));
+}
+
+TEST(AttachOptions, WarmupIsWhatIterationsBeginWith) {
+    EXPECT_EQ(parse_attach({"--warmup", "3", "--", "sh"}).request.iterations, "3:");
+    EXPECT_EQ(parse_attach({"--", "sh"}).request.iterations, "");
+    EXPECT_THAT(refusal_of([] {
+                    parse_attach({"--warmup", "3", "--iterations", "5:", "--", "sh"});
+                }),
+                HasSubstr("--iterations says which"));
+    EXPECT_THAT(refusal_of([] { parse_attach({"--warmup", "-1", "--", "sh"}); }), HasSubstr("a number of at least 0"));
 }
 
 TEST(AttachOptions, TheReferenceInDocsIsTheTable) {
