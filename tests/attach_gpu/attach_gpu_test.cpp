@@ -22,14 +22,16 @@ class Attach : public Program {
         if (const std::string why = cuda_unavailable(); !why.empty()) GTEST_SKIP() << why;
     }
     /// The point of an attached run of the target, and what was printed.
-    Point attached(const std::string& mode, const std::string& options = "") {
-        const std::string out = (directory_ / mode).string();
-        const Outcome outcome = kbench("attach --ceilings none --out " + out + " " + options + " -- " +
-                                       std::string(KBENCH_ATTACH_TARGET) + " " + mode + " 60");
-        EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    Point attached(const std::string& mode, const std::string& options = "", int exit_code = 0) {
+        return result_of(std::string(KBENCH_ATTACH_TARGET) + " " + mode + " 60", options, exit_code).points.at(0);
+    }
+    Result result_of(const std::string& command, const std::string& options, int exit_code = 0) {
+        const std::string out = (directory_ / "run").string();
+        const Outcome outcome = kbench("attach --ceilings none --out " + out + " " + options + " -- " + command);
+        EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
         printed_ = outcome.out;
         std::printf("%s\n", printed_.c_str());
-        return read_result_file(result_file_in(out)).result.points.at(0);
+        return read_result_file(result_file_in(out)).result;
     }
     std::string printed_;
 };
@@ -42,10 +44,10 @@ double ms_of_kernels(const Point& point, const std::string& name) {
     return us / 1e3;
 }
 
-void expect_kernels(const Point& point) {
+void expect_kernels(const Point& point, int kernels = 9) {
     ASSERT_TRUE(point.program);
     EXPECT_EQ(point.program->iterations_unavailable, "");
-    EXPECT_EQ(point.program->kernels, 9);
+    EXPECT_EQ(point.program->kernels, kernels);
     EXPECT_NEAR(ms_of_kernels(point, "wait_kernel"), 0.8, 0.03);
 }
 
@@ -89,6 +91,44 @@ TEST_F(Attach, TimesTheKernelsOfAGraphAndCountsItsLaunches) {
     EXPECT_EQ(point.program->launches, 1);
     EXPECT_NEAR(point.program->bare_ms / point.program->recorded_ms, 1, 0.03);
     EXPECT_EQ(point.counters.passes, 1) << point.counters.unavailable;
+}
+
+TEST_F(Attach, CountsTheOthersOfKernelsThatWaitForEachOther) {
+    const Point point = attached("collective");
+    expect_kernels(point, 11);
+    expect_bytes(point);
+    EXPECT_EQ(point.counters.unavailable, "");
+    EXPECT_EQ(point.counters.passes, 1);
+    int waiting = 0;
+    for (const StepResult& step : point.steps) {
+        if (!step.kernels.at(0).short_name.starts_with("ncclDevKernel_")) continue;
+        ++waiting;
+        EXPECT_TRUE(step.counters.empty());
+        EXPECT_THAT(step.counters_discarded, HasSubstr("waits for other ranks"));
+    }
+    EXPECT_EQ(waiting, 2);
+    EXPECT_THAT(printed_, HasSubstr("Kernels that wait for other ranks take"));
+}
+
+/// Counted one after another, the kernel that waits never ends: the watchdog does, after some 20 s.
+TEST_F(Attach, EndsACountingThatHangsAndKeepsAllBeforeIt) {
+    const Point point = attached("stuck", "", 1);
+    expect_kernels(point, 11);
+    EXPECT_GT(point.program->bare_ms, 0.8);
+    EXPECT_THAT(point.counters.unavailable, HasSubstr("pass 1 of 1 had not ended"));
+    EXPECT_THAT(printed_, HasSubstr("had not ended"));
+}
+
+TEST_F(Attach, TellsOfEachRank) {
+    const std::string target = KBENCH_ATTACH_TARGET;
+    const Result result = result_of("sh -c 'RANK=0 " + target + " plain 60 & RANK=1 " + target + " plain 60; wait'",
+                                    "--counters none --no-names");
+    ASSERT_EQ(result.points.size(), 2u);
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+        EXPECT_EQ(result.points[rank].axes.count("rank"), static_cast<std::int64_t>(rank));
+        EXPECT_EQ(result.points[rank].program->kernels, 9);
+    }
+    EXPECT_THAT(printed_, HasSubstr("An iteration takes"));
 }
 
 }  // namespace

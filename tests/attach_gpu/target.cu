@@ -1,6 +1,7 @@
 // A program to attach to, of known behaviour: `target MODE ITERATIONS`. An iteration is eight kernels that wait 100 us
 // each and one that reads 256 MiB once. plain: launches them one after another; graph: as one graph; sleep: the host
-// sleeps 2 ms first; copy: 32 MiB from pageable memory first.
+// sleeps 2 ms first; copy: 32 MiB from pageable memory first. collective and stuck: then a kernel that ends once one
+// behind it, on another stream, has begun. Only in collective are both called as those of NCCL are.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -34,6 +35,15 @@ __global__ void read_kernel(const float4* data, std::size_t count, float* sum) {
     if (total == 12345.0f) *sum = total;  // never: the memory is zero
 }
 
+__device__ void wait_for(const volatile unsigned* flag, unsigned value) {
+    while (*flag < value) {
+    }
+}
+__global__ void ncclDevKernel_wait(const unsigned* flag, unsigned value) { wait_for(flag, value); }
+__global__ void ncclDevKernel_set(volatile unsigned* flag, unsigned value) { *flag = value; }
+__global__ void plain_wait(const unsigned* flag, unsigned value) { wait_for(flag, value); }
+__global__ void plain_set(volatile unsigned* flag, unsigned value) { *flag = value; }
+
 void check(cudaError_t status) {
     if (status == cudaSuccess) return;
     std::fprintf(stderr, "target: %s\n", cudaGetErrorString(status));
@@ -52,8 +62,13 @@ int main(int argc, char** argv) {
     check(cudaMalloc(&sum, sizeof(float)));
     check(cudaMalloc(&copied, copied_bytes));
     check(cudaMemset(data, 0, read_bytes));
-    cudaStream_t stream = nullptr;
-    check(cudaStreamCreate(&stream));
+    cudaStream_t stream = nullptr, other = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    check(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    unsigned* flag = nullptr;
+    check(cudaMalloc(&flag, sizeof(unsigned)));
+    check(cudaMemset(flag, 0, sizeof(unsigned)));
+    check(cudaDeviceSynchronize());
     const std::vector<char> host(copied_bytes, 1);
     const auto kernels = [&] {
         for (int i = 0; i < waits; ++i) wait_kernel<<<1, 32, 0, stream>>>(100'000);
@@ -78,6 +93,15 @@ int main(int argc, char** argv) {
             check(cudaGraphLaunch(graph, stream));
         else
             kernels();
+        const unsigned value = static_cast<unsigned>(i) + 1;
+        if (is("collective")) {
+            ncclDevKernel_wait<<<1, 1, 0, stream>>>(flag, value);
+            ncclDevKernel_set<<<1, 1, 0, other>>>(flag, value);
+        }
+        if (is("stuck")) {
+            plain_wait<<<1, 1, 0, stream>>>(flag, value);
+            plain_set<<<1, 1, 0, other>>>(flag, value);
+        }
     }
     check(cudaDeviceSynchronize());
     return 0;
