@@ -2,8 +2,11 @@
 //
 //     training_loop [--steps N] [--gpus N] [--graph]
 //
-// Each GPU has a batch of its own; their gradients are added up on the first. With --graph, one GPU launches forward,
-// backward and update as a captured graph.
+// All GPUs have the same weights and each a batch of its own; their gradients are averaged on the first. So twice the
+// GPUs do twice the work of a step. With --graph, one GPU launches forward, backward and update as a captured graph.
+//
+// Exit codes: 0 the loss fell, and all GPUs ended with equal weights; 1 they did not, or CUDA failed; 2 bad usage;
+// 3 there are fewer GPUs.
 #include <cuda_runtime.h>
 #include <kbench/profile.h>
 
@@ -35,6 +38,15 @@ float* device_floats(int count) {
     return data;
 }
 
+/// Between these two GPUs data goes directly, not through the host's memory, where the machine can do so.
+void connect(int from, int to) {
+    int can = 0;
+    check(cudaDeviceCanAccessPeer(&can, from, to));
+    if (can == 0) return;
+    check(cudaSetDevice(from));
+    check(cudaDeviceEnablePeerAccess(to, 0));
+}
+
 void upload(float* to, const float* from, int count, cudaStream_t stream) {
     check(cudaMemcpyAsync(to, from, sizeof(float) * count, cudaMemcpyHostToDevice, stream));
 }
@@ -63,6 +75,7 @@ struct Gpu {
         check(cudaStreamCreateWithFlags(&copy, cudaStreamNonBlocking));
         check(cudaEventCreateWithFlags(&uploaded, cudaEventDisableTiming));
         check(cudaEventCreateWithFlags(&computed, cudaEventDisableTiming));
+        check(cudaEventCreateWithFlags(&exchanged, cudaEventDisableTiming));
         std::mt19937 random(1);  // the same weights everywhere
         std::normal_distribution<float> normal;
         std::vector<float> first(weights);
@@ -107,34 +120,36 @@ struct Gpu {
 
     int device;
     cudaStream_t compute = nullptr, copy = nullptr;
-    cudaEvent_t uploaded = nullptr, computed = nullptr;
+    cudaEvent_t uploaded = nullptr, computed = nullptr, exchanged = nullptr;
     float *x = device_floats(batch * inputs), *target = device_floats(batch * outputs);
     float *w1 = device_floats(weights), *w2 = w1 + inputs * hidden, *gradient = device_floats(weights);
     float *h = device_floats(batch * hidden), *h_gradient = device_floats(batch * hidden);
     float *y = device_floats(batch * outputs), *y_gradient = device_floats(batch * outputs), *loss = device_floats(1);
 };
 
-/// Adds up all gradients on the first GPU and sends the sum to the others. `received` lies on the first.
-void exchange(std::vector<Gpu>& gpus, float* received) {
+/// Adds up all gradients on the first GPU and sends the sum to the others. `of_another` lies on the first.
+void exchange(std::vector<Gpu>& gpus, float* of_another) {
     Gpu& first = gpus.front();
     constexpr std::size_t bytes = sizeof(float) * weights;
     check(cudaSetDevice(first.device));
-    {
-        const kbench::Scope scope("exchange", first.compute);
-        for (std::size_t i = 1; i < gpus.size(); ++i) {
-            check(cudaStreamWaitEvent(first.compute, gpus[i].computed));
-            check(cudaMemcpyPeerAsync(received, first.device, gpus[i].gradient, gpus[i].device, bytes, first.compute));
-            add(first.gradient, received, 1, weights, first.compute);
-        }
+    const kbench::Scope scope("exchange", first.compute);
+    for (std::size_t i = 1; i < gpus.size(); ++i) {
+        check(cudaStreamWaitEvent(first.compute, gpus[i].computed));
+        check(cudaMemcpyPeerAsync(of_another, first.device, gpus[i].gradient, gpus[i].device, bytes, first.compute));
+        add(first.gradient, of_another, 1, weights, first.compute);
     }
-    check(cudaEventRecord(first.computed, first.compute));
+    check(cudaEventRecord(first.exchanged, first.compute));
     for (std::size_t i = 1; i < gpus.size(); ++i) {
         Gpu& other = gpus[i];
         check(cudaSetDevice(other.device));
-        const kbench::Scope scope("exchange", other.compute);
-        check(cudaStreamWaitEvent(other.compute, first.computed));
+        const kbench::Scope its_scope("exchange", other.compute);
+        check(cudaStreamWaitEvent(other.compute, first.exchanged));
         check(cudaMemcpyPeerAsync(other.gradient, other.device, first.gradient, first.device, bytes, other.compute));
+        check(cudaEventRecord(other.exchanged, other.compute));
     }
+    // The first writes its gradient again in the next step: not before all have read it.
+    check(cudaSetDevice(first.device));
+    for (std::size_t i = 1; i < gpus.size(); ++i) check(cudaStreamWaitEvent(first.compute, gpus[i].exchanged));
 }
 
 cudaGraphExec_t capture(Gpu& gpu) {
@@ -149,7 +164,8 @@ cudaGraphExec_t capture(Gpu& gpu) {
     return executable;
 }
 
-void step(std::vector<Gpu>& gpus, float* received, cudaGraphExec_t graph, const std::vector<Batch>& data, int number) {
+void step(std::vector<Gpu>& gpus, float* of_another, cudaGraphExec_t graph, const std::vector<Batch>& data,
+          int number) {
     for (Gpu& gpu : gpus) {
         check(cudaSetDevice(gpu.device));
         kbench_iteration(gpu.compute);
@@ -163,19 +179,36 @@ void step(std::vector<Gpu>& gpus, float* received, cudaGraphExec_t graph, const 
         check(cudaEventRecord(gpu.computed, gpu.compute));
     }
     if (graph != nullptr) return;
-    if (gpus.size() > 1) exchange(gpus, received);
+    if (gpus.size() > 1) exchange(gpus, of_another);
     for (Gpu& gpu : gpus) {
         check(cudaSetDevice(gpu.device));
         gpu.update(static_cast<int>(gpus.size()));
     }
 }
 
-float loss_of(Gpu& gpu) {
-    float loss = 0;
+/// `count` floats, once the GPU has done all its work.
+std::vector<float> download(const Gpu& gpu, const float* from, int count) {
+    std::vector<float> values(count);
     check(cudaSetDevice(gpu.device));
-    check(cudaStreamSynchronize(gpu.compute));
-    check(cudaMemcpy(&loss, gpu.loss, sizeof loss, cudaMemcpyDeviceToHost));
-    return loss;
+    check(cudaDeviceSynchronize());
+    check(cudaMemcpy(values.data(), from, sizeof(float) * count, cudaMemcpyDeviceToHost));
+    return values;
+}
+
+/// On average over the GPUs' batches.
+float mean_loss(const std::vector<Gpu>& gpus) {
+    float sum = 0;
+    for (const Gpu& gpu : gpus) sum += download(gpu, gpu.loss, 1).front();
+    return sum / static_cast<float>(gpus.size());
+}
+
+/// To the bit: all began with the same weights and took the same steps.
+bool have_equal_weights(const std::vector<Gpu>& gpus) {
+    const std::vector<float> first = download(gpus.front(), gpus.front().w1, weights);
+    bool are_equal = true;
+    for (std::size_t i = 1; i < gpus.size(); ++i)
+        are_equal = are_equal && download(gpus[i], gpus[i].w1, weights) == first;
+    return are_equal;
 }
 
 }  // namespace
@@ -201,25 +234,38 @@ int main(int count, char** arguments) {
 
     int available = 0;
     if (cudaGetDeviceCount(&available) != cudaSuccess || available < gpu_count) {
-        std::fprintf(stderr, "training_loop: %d GPUs are asked for, %d are there\n", gpu_count, available);
+        std::fprintf(stderr, "training_loop: --gpus %d: this machine has %d\n", gpu_count, available);
         return 3;
     }
     std::vector<Batch> data;
     for (unsigned seed = 0; seed < batches; ++seed) data.emplace_back(seed);
     std::vector<Gpu> gpus;
     for (int device = 0; device < gpu_count; ++device) gpus.emplace_back(device);
+    for (int other = 1; other < gpu_count; ++other) {
+        connect(0, other);
+        connect(other, 0);
+    }
     check(cudaSetDevice(gpus.front().device));
-    float* const received = device_floats(weights);
+    float* const of_another = device_floats(weights);
     const cudaGraphExec_t graph = has_graph ? capture(gpus.front()) : nullptr;
 
     float first_loss = 0, loss = 0;
     for (int number = 0; number < steps; ++number) {
-        step(gpus, received, graph, data, number);
+        step(gpus, of_another, graph, data, number);
         if (number != 0 && number + 1 != steps) continue;
-        loss = loss_of(gpus.front());
+        loss = mean_loss(gpus);
         if (number == 0) first_loss = loss;
         std::printf("step %d: loss %.4f\n", number + 1, loss);
     }
     kbench_profile_finish();
-    return steps == 1 || loss < first_loss ? 0 : 1;
+    // Not-a-number is not less, either.
+    if (steps > 1 && !(loss < first_loss)) {
+        std::fprintf(stderr, "training_loop: the loss did not fall\n");
+        return 1;
+    }
+    if (!have_equal_weights(gpus)) {
+        std::fprintf(stderr, "training_loop: the GPUs ended with different weights\n");
+        return 1;
+    }
+    return 0;
 }

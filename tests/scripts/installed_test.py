@@ -261,7 +261,10 @@ class Installed(unittest.TestCase):
             self.assertEqual("kbench" in must("nm", "--demangle", program), profiling == "ON")
             done = run(program, "--steps", "100", cwd=folder, env={**os.environ, "KBENCH_PROFILE_SCHEDULE": str(folder / "prof.schedule")})
             if done.returncode == 3:
-                self.assertIn("GPUs are asked for", done.stderr)
+                self.assertEqual(done.stderr, "training_loop: --gpus 1: this machine has 0\n")
+            else:
+                self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(run(program, "--gpus", "1000").returncode, 3)
 
     def test_what_is_missing_is_said_in_one_line(self) -> None:
         done = self.configure("lacking", "-DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_benchmark=ON")
