@@ -30,16 +30,17 @@ install(CODE "
         file(INSTALL \"${CMAKE_BINARY_DIR}/completion/\${name}\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/\${folder}\")
     endforeach()")
 install(TARGETS ${libraries} EXPORT kbench-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-# What other programs embed needs none of the rest, so it has targets of its own.
+# What other programs embed needs none of the rest, so it has targets and a component of its own.
 if(TARGET kbench_profile_library)
     set_target_properties(kbench_profile_library PROPERTIES EXPORT_NAME profile)
-    install(TARGETS kbench_profile_library EXPORT kbench-profile-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-    install(EXPORT kbench-profile-targets NAMESPACE kbench:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kbench)
+    install(TARGETS kbench_profile_library EXPORT kbench-profile-targets COMPONENT profile INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    install(EXPORT kbench-profile-targets NAMESPACE kbench:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kbench COMPONENT profile)
 endif()
+install(FILES include/kbench/profile.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kbench COMPONENT profile)
 # A user's program may include these headers and no others: include/kbench, and the op kinds.
 file(GLOB op_headers CONFIGURE_DEPENDS models/ops/*.h)
 list(FILTER op_headers EXCLUDE REGEX "/(list|table)\\.h$")
-install(DIRECTORY include/kbench DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/kbench DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} PATTERN profile.h EXCLUDE)
 install(FILES ${op_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kbench/ops)
 
 # `kbench attach` puts this folder into PYTHONPATH.
@@ -82,16 +83,18 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/kbench-config.cmake.in $
     INSTALL_DESTINATION ${package_folder} PATH_VARS CMAKE_INSTALL_INCLUDEDIR NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/kbench-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/package/kbench-config.cmake ${CMAKE_BINARY_DIR}/package/kbench-config-version.cmake
-    ${CMAKE_CURRENT_LIST_DIR}/toolkit_workarounds.cmake DESTINATION ${package_folder})
+    ${CMAKE_CURRENT_LIST_DIR}/toolkit_workarounds.cmake DESTINATION ${package_folder} COMPONENT profile)
 
 install(FILES LICENSE DESTINATION ${licence_folder}/kbench)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/kbench-profile RENAME copyright COMPONENT profile EXCLUDE_FROM_ALL)
 if(KBENCH_CUDNN_FRONTEND_LICENCE)  # its headers are compiled in; cuDNN itself stays where it is
     install(FILES ${KBENCH_CUDNN_FRONTEND_LICENCE} DESTINATION ${licence_folder}/cudnn_frontend)
 endif()
 get_filename_component(plotly_folder ${KBENCH_PLOTLY} DIRECTORY)
 install(FILES ${plotly_folder}/LICENSE.txt DESTINATION ${licence_folder}/plotly OPTIONAL)
 
-# `cpack` packs the installation with what it links (cmake/release.cmake).
+# `cpack` packs the installation with what it links (cmake/release.cmake), `cpack -G DEB` the component profile
+# (cmake/deb.cmake).
 set(CPACK_GENERATOR TGZ)
 set(CPACK_PACKAGE_VENDOR kbench)
 string(TOLOWER ${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR} system)
@@ -110,4 +113,6 @@ set(CPACK_KBENCH_COMPILED_IN cli11=${CLI11_DIR}/CLI11Config.cmake nlohmann_json=
 if(KBENCH_HAVE_CUDA)
     list(APPEND CPACK_KBENCH_COMPILED_IN cuda_runtime=${CUDA_cudart_static_LIBRARY})
 endif()
+set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/deb.cmake)
+set(CPACK_KBENCH_HAS_PROFILE ${KBENCH_HAVE_CUDA})
 include(CPack)
