@@ -43,6 +43,7 @@ struct BarChart {
     std::vector<std::string> labels;
     std::vector<ChartSeries> series;
     bool is_stacked = false;
+    int digits = 2;  ///< significant ones of the values that stand in a stack
 };
 
 struct ChartAxis {
@@ -106,13 +107,16 @@ struct TimelineBar {
     std::size_t group = 0;
     std::string hover;
     std::optional<std::size_t> key;
+    std::size_t name = 0;
 };
 
-/// Bars in order of time, a lane for each group.
+/// Bars in order of time, a lane for each group. Bars of one name have one colour, and that name in them where there is
+/// room; without names, those of one group have.
 struct TimelineChart {
     std::string unit;
     std::vector<std::string> groups;
     std::vector<TimelineBar> bars;
+    std::vector<std::string> names = {};
 };
 
 struct Chart {

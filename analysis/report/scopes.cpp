@@ -110,9 +110,22 @@ Rows label_rows(const ScopeRun& run) {
     return rows;
 }
 
+/// Labels in the order in which charts colour them: as they first begin, but those that lie only within others last, as
+/// the scaling chart leaves them out.
+std::vector<std::string> chart_labels(const std::vector<ScopeRun>& runs) {
+    std::vector<std::string> labels = scope_labels(runs);
+    std::ranges::stable_partition(labels, [&](const std::string& label) {
+        return std::ranges::any_of(runs, [&](const ScopeRun& run) {
+            return std::ranges::count(label_times(run), label, &LabelTime::label) > 0;
+        });
+    });
+    return labels;
+}
+
 /// A lane for each stream, and one more for what lies within.
-Chart timeline_chart(const ScopeRun& run) {
-    TimelineChart chart{"ms", {}, {}};
+Chart timeline_chart(const ScopeRun& run, const std::vector<std::string>& labels) {
+    TimelineChart chart{"ms", {}, {}, {}};
+    for (const std::string& label : labels) chart.names.push_back(one_line(label));
     const bool has_hosts = run.host_count() > 1;
     for (const Place& place : places(run)) {
         const MeasuredScope& scope = *place.scope;
@@ -125,7 +138,8 @@ Chart timeline_chart(const ScopeRun& run) {
                               place_in(chart.groups, lane),
                               fmt::format("{}\n{} from {} ms on", one_line(place.stream->title(scope)),
                                           mean_text(scope.time), significant(*scope.offset_ms, ms_digits)),
-                              {}});
+                              {},
+                              static_cast<std::size_t>(std::ranges::find(labels, scope.label) - labels.begin())});
     }
     return {"Scopes of an iteration",
             "measured: means, each scope in iterations of its own, from the begin of the iteration on",
@@ -144,7 +158,7 @@ Bullets run_notes(const ScopeRun& run) {
     return bullets;
 }
 
-Section run_section(const ScopeRun& run, const std::string& heading) {
+Section run_section(const ScopeRun& run, const std::string& heading, const std::vector<std::string>& labels) {
     Section section{heading};
     if (run.device_count() > 1) section.add(label_rows(run));
     Rows rows = scope_rows(run);
@@ -152,14 +166,14 @@ Section run_section(const ScopeRun& run, const std::string& heading) {
     rows.is_long = run.device_count() > 1 && rows.rows.size() > most;
     if (rows.rows.empty()) section.add(Paragraph{"no scope was measured", Tone::missing});
     section.add(std::move(rows));
-    section.add(timeline_chart(run));
+    section.add(timeline_chart(run, labels));
     section.add(run_notes(run));
     return section;
 }
 
 Rows run_rows(const std::vector<ScopeRun>& runs) {
     Rows rows{{words("run"), figures("GPUs"), figures("hosts"), figures("iteration ms"), figures("from"), figures("to"),
-               figures("over the first"), figures("scopes' average ms"), figures("scopes' maximum ms")}};
+               figures("times the first"), figures("scopes' average ms"), figures("scopes' maximum ms")}};
     const MeanTime first = runs.front().iteration();
     for (const ScopeRun& run : runs) {
         const MeanTime iteration = run.iteration();
@@ -210,9 +224,9 @@ ScopesJson mean_json(const MeanTime& mean) {
 }  // namespace
 
 Chart scaling_chart(const std::vector<ScopeRun>& runs) {
-    BarChart chart{"ms", {}, {}, true};
-    chart.series.push_back({"whole iteration"});
-    const std::vector<std::string> labels = scope_labels(runs);
+    BarChart chart{"ms", {}, {}, true, 3};
+    chart.series.push_back({"whole iteration", {}, {}, {}, {}, true});
+    const std::vector<std::string> labels = chart_labels(runs);
     for (const std::string& label : labels) chart.series.push_back({one_line(label)});
     for (const ScopeRun& run : runs) {
         const std::string name = run_title(run, runs);
@@ -253,8 +267,9 @@ Document scopes_document(const std::vector<ScopeRun>& runs) {
     std::string heading = "Scopes";
     if (const std::string name = program_name(runs.front()); !name.empty()) heading += " of " + name;
     Document document{heading, {std::move(first)}};
+    const std::vector<std::string> labels = chart_labels(runs);
     for (const ScopeRun& run : runs)
-        document.sections.push_back(run_section(run, runs.size() == 1 ? "Timeline" : run_title(run, runs)));
+        document.sections.push_back(run_section(run, runs.size() == 1 ? "Timeline" : run_title(run, runs), labels));
     Section method{"How it was measured"};
     method.is_folded = true;
     method.add(Paragraph{

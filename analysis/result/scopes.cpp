@@ -185,7 +185,6 @@ std::vector<LabelTime> label_times(const ScopeRun& run) {
 
 std::vector<std::string> scope_labels(std::span<const ScopeRun> runs) {
     std::vector<std::string> labels;
-    std::set<std::string> known;
     for (const ScopeRun& run : runs)
         for (const ScopeProfile& process : run.processes)
             for (const ScopeDevice& device : process.devices) {
@@ -194,8 +193,11 @@ std::vector<std::string> scope_labels(std::span<const ScopeRun> runs) {
                     for (const MeasuredScope& scope : stream.scopes)
                         begins.emplace_back(scope.offset_ms.value_or(0), scope.label);
                 std::ranges::stable_sort(begins, {}, &std::pair<double, std::string>::first);
-                for (const auto& [at, label] : begins)
-                    if (known.insert(label).second) labels.push_back(label);
+                auto behind = labels.begin();
+                for (const auto& [at, label] : begins) {
+                    const auto known = std::ranges::find(labels, label);
+                    behind = known != labels.end() ? std::max(behind, known + 1) : labels.insert(behind, label) + 1;
+                }
             }
     return labels;
 }

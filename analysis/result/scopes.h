@@ -81,7 +81,8 @@ struct LabelTime {
 /// In the order in which they first begin.
 std::vector<LabelTime> label_times(const ScopeRun& run);
 
-/// All labels of the runs once, in the order in which they first begin.
+/// All labels of the runs once, in the order in which they first begin; one that earlier devices do not have stands
+/// behind the one that it follows.
 std::vector<std::string> scope_labels(std::span<const ScopeRun> runs);
 
 }  // namespace kbench

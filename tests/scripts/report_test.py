@@ -250,7 +250,7 @@ class Part:
         return Select(next(element for element in self.all("label") if element.text.startswith(label)).find_element(By.TAG_NAME, "select"))
 
     def traces(self, chart: int = 0) -> list[dict]:
-        return self.js("part.querySelectorAll('.chart')[rest[0]].data.map(({name, x, y, hovertext, customdata}) => ({name, x, y, hovertext, customdata}))", chart)
+        return self.js("part.querySelectorAll('.chart')[rest[0]].data.map(({name, x, y, hovertext, customdata, marker}) => ({name, x, y, hovertext, customdata, color: marker?.color}))", chart)
 
     def marks(self) -> dict[str, int]:
         """How many marks a chart of them shows, by trace; the one called "selected" is the ring."""
@@ -699,7 +699,9 @@ class Report(unittest.TestCase):
                   {"chart": "curve", "x": {"title": "n", "log": True, "zero": False}, "y": {"title": "", "log": False, "zero": True},
                    "series": [{"name": "one", "x": [1, 2, 4], "y": [1, 4, 2], "low": [1, 3, 2], "high": [1, 5, 2], "hover": ["p", "q", "r"]}]},
                   {"chart": "heat", "rows": ["a", "b"], "columns": [{"header": "m", "what": "more", "most": None}], "values": [[1], [None]], "decimals": [2]},
-                  {"chart": "timeline", "unit": "us", "groups": ["x", "y"], "bars": {"start": [0, 5], "length": [4, 2], "group": [0, 1], "hover": ["p", "q"], "key": [7, None]}}]
+                  {"chart": "timeline", "unit": "us", "groups": ["x", "y"], "bars": {"start": [0, 5], "length": [4, 2], "group": [0, 1], "hover": ["p", "q"], "key": [7, None]}},
+                  {"chart": "timeline", "unit": "ms", "groups": ["x", "y"], "names": ["forward", "<b>", "none"],
+                   "bars": {"start": [0, 4, 0], "length": [4, 0.001, 2], "group": [0, 0, 1], "hover": ["p", "q", "r"], "key": [None] * 3, "name": [0, 1, 1]}}]
         section = {"id": "never-seen", "title": "Never seen", "sections": [], "blocks": [
             {"kind": "chart", "title": f"Chart of {chart['chart']}", "caption": "a caption", **chart} for chart in charts] + [
             {"kind": "table", "caption": "Keys", "columns": [{"header": "name", "style": "name"}], "rows": [["seven"]], "keys": [7]},
@@ -709,13 +711,18 @@ class Report(unittest.TestCase):
         part = b.section("Never seen")
         self.assertIn("Never seen", b.find_element(By.TAG_NAME, "nav").text)
         self.assertEqual([caption.text.split("\n")[0] for caption in part.all("figcaption")], [f"Chart of {chart['chart']}" for chart in charts])
-        self.assertEqual(len(part.all(".chart > .plot-container")), 4)
+        self.assertEqual(len(part.all(".chart > .plot-container")), 5)
         self.assertEqual([trace["name"] for trace in part.traces()], ["first", "second"])
         part.press("Series", "first")
         self.assertEqual([trace["name"] for trace in part.traces()], ["second"])
         self.assertEqual([cell.text for cell in part.all(".heat tbody td")], ["1.00", "na"])
         b.press(part.find("tr[data-key='7'] button"))
         self.assertEqual(len(part.traces(3)[-1]["x"]), 1, "the row's bar is outlined")
+        colors = [trace["color"] for trace in part.traces(3)[:-1]]
+        self.assertEqual([(trace["name"], trace["color"]) for trace in part.traces(4)[:2]],
+                         list(zip(["forward", "&lt;b&gt;"], colors)), "a colour for each name, in whichever lane")
+        shown = part.js("[...part.querySelectorAll('.chart')[4].querySelectorAll('.bartext')].filter((text) => text.getBoundingClientRect().width > 0).map((text) => text.textContent)")
+        self.assertEqual(shown, ["forward", "<b>"], "not in the bar that has no room")
         self.assertEqual(len(part.keys()), 50, "a long table shows its first rows")
         b.press(next(button for button in part.all("button") if button.text == "Show all"))
         self.assertEqual(len(part.keys()), 120)

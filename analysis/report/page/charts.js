@@ -28,6 +28,10 @@ function axis(title, options) {
     tickcolor: cssColor('rule'), automargin: true, ...options };
 }
 
+/** Text in a bar, where it has room. */
+const inBar = { textposition: 'inside', insidetextanchor: 'middle', textangle: 0, insidetextfont: { size: 11 } };
+const inBarSize = { mode: 'hide', minsize: 10 };
+
 /** An axis of names, from the top. Names are positions of it, so that two which shorten to the same text keep a place each. */
 const nameAxis = (names) => axis('', { autorange: 'reversed', showgrid: false, fixedrange: true,
   tickvals: [...names.keys()], ticktext: names.map((name) => plain(shortened(name)) + ' ') });

@@ -95,6 +95,7 @@ Json data_of(const BarChart& chart) {
     return {{"chart", chart.is_stacked ? "stacked" : "bars"},
             {"unit", chart.unit},
             {"labels", chart.labels},
+            {"digits", chart.digits},
             {"series", std::move(series)}};
 }
 
@@ -153,15 +154,20 @@ Json data_of(const HeatChart& chart) {
 
 Json data_of(const TimelineChart& chart) {
     const auto of = [&](auto member) { return members_of(chart.bars, member); };
-    return {{"chart", "timeline"},
-            {"unit", chart.unit},
-            {"groups", chart.groups},
-            {"bars",
-             {{"start", of(&TimelineBar::start)},
-              {"length", of(&TimelineBar::length)},
-              {"group", of(&TimelineBar::group)},
-              {"hover", of(&TimelineBar::hover)},
-              {"key", of(&TimelineBar::key)}}}};
+    Json json{{"chart", "timeline"},
+              {"unit", chart.unit},
+              {"groups", chart.groups},
+              {"bars",
+               {{"start", of(&TimelineBar::start)},
+                {"length", of(&TimelineBar::length)},
+                {"group", of(&TimelineBar::group)},
+                {"hover", of(&TimelineBar::hover)},
+                {"key", of(&TimelineBar::key)}}}};
+    if (!chart.names.empty()) {
+        json["names"] = chart.names;
+        json["bars"]["name"] = of(&TimelineBar::name);
+    }
+    return json;
 }
 
 Json json_of(const Chart& chart) {

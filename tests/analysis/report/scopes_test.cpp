@@ -51,6 +51,31 @@ TEST(ScopesReport, TheScalingChartStacksAverageAndMaximumBesideTheIteration) {
     EXPECT_EQ(std::ranges::count(bars.series, "attention", &ChartSeries::name), 0) << "it lies within forward";
 }
 
+TEST(ScopesReport, ALabelHasOneColourAndPlaceInAllCharts) {
+    const auto scaling = std::get<BarChart>(scaling_chart({one_gpu(), two_gpus()}).data);
+    std::vector<std::string> stacked;
+    for (const ChartSeries& series : scaling.series) stacked.push_back(series.name);
+    EXPECT_THAT(stacked, ElementsAre("whole iteration", "copy", "forward", "layer", "exchange", "update"));
+    EXPECT_TRUE(scaling.series[0].is_faint) << "it takes no colour from the labels";
+    const auto document = document_json(scopes_document({one_gpu(), two_gpus()}));
+    for (const std::size_t run : {1, 2}) {
+        const auto& blocks = document["sections"][run]["blocks"];
+        const auto timeline = std::ranges::find(blocks, "timeline",
+                                                [](const auto& block) { return block.value("chart", std::string()); });
+        ASSERT_NE(timeline, blocks.end());
+        std::vector<std::string> names = (*timeline)["names"];
+        EXPECT_EQ(names.back(), "attention") << "the scaling chart leaves it out";
+        names.pop_back();
+        names.insert(names.begin(), "whole iteration");
+        EXPECT_EQ(names, stacked);
+        const auto& bars = (*timeline)["bars"];
+        for (std::size_t i = 0; i < bars["name"].size(); ++i) {
+            const std::string hover = bars["hover"][i], name = (*timeline)["names"][bars["name"][i].get<std::size_t>()];
+            EXPECT_EQ(hover.substr(0, name.size()), name);
+        }
+    }
+}
+
 TEST(ScopesReport, RunsOfAsManyGpusAreToldByName) {
     const std::string text = render_terminal(scopes_document({one_gpu(), one_gpu()}), 120);
     EXPECT_THAT(text, HasSubstr("on one: 1 GPU and"));
