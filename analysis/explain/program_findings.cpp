@@ -181,13 +181,16 @@ std::string records_sentence(const PointFacts& facts, const TimeBreakdown& break
     if (!is_bare(facts))
         return "No iteration was timed without records: all times are those with records, which may be longer.";
     if (std::abs(more_us) <= closing_tolerance * bare_us) return "";
-    if (more_us < 0) return "The two runs differ by more than records do, so parts of the time may be off by as much.";
+    const std::string longer = percent(std::abs(more_us) / bare_us);
+    if (more_us < 0)
+        return fmt::format("With records an iteration is {} shorter: parts of the time may be off by as much.", longer);
     const Interval waits = host_wait_us(facts);
     if (waits.high >= host_wait_share * bare_us)
         return fmt::format(
-            "Records slow the host's calls: without them waits for the host are between {} and {} (estimated).",
-            format_ms(waits.low * 1e-3), format_ms(waits.high * 1e-3));
-    return "Records make parts of the time longer by as much.";
+            "With records an iteration is {} longer, as they slow the host's calls: without them waits for the host are "
+            "between {} and {} (estimated).",
+            longer, format_ms(waits.low * 1e-3), format_ms(waits.high * 1e-3));
+    return fmt::format("With records an iteration is {} longer: parts of the time are by as much.", longer);
 }
 
 }  // namespace
