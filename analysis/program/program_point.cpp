@@ -74,8 +74,9 @@ std::optional<UsedIterations> recorded_in_turn(const ProgramFile& records, const
     if (bare == nullptr || bare->activities.empty()) return std::nullopt;
     Symbols symbols;
     const std::vector<Symbol> all = symbols.of(records), in_turn = symbols.of(*bare);
-    UsedIterations found{.begins = iterations_behind_another(in_turn, std::span(all).subspan(used.begins[0], used.period)),
-                         .period = used.period};
+    UsedIterations found{
+        .begins = iterations_behind_another(in_turn, std::span(all).subspan(used.begins[0], used.period)),
+        .period = used.period};
     return found.count() >= fewest_in_turn ? std::optional(std::move(found)) : std::nullopt;
 }
 
@@ -130,7 +131,7 @@ void set_axes(Point& point, const ProgramFile& records) {
 void add_times(Point& point, const std::vector<Division>& all, const UsedIterations& used, const ProgramFile* bare,
                const LaunchCalls& calls, double target_relative_ci) {
     ProgramRun& program = *point.program;
-    const auto mean_ms = [&](std::int64_t Division::* part) {
+    const auto mean_ms = [&](std::int64_t Division::*part) {
         std::int64_t sum = 0;
         for (const std::size_t i : used.typical) sum += all[i].*part;
         return ms_of(sum) / static_cast<double>(used.typical.size());
@@ -141,8 +142,7 @@ void add_times(Point& point, const std::vector<Division>& all, const UsedIterati
     program.recorded_ms = program.busy_ms + program.host_wait_ms + program.queued_ms;
     Timing latency;
     if (bare != nullptr && program.iterations_unavailable.empty())
-        latency.samples_ms =
-            bare_times(bare->marks, calls.first.value_or(0), calls.count, program.iterations);
+        latency.samples_ms = bare_times(bare->marks, calls.first.value_or(0), calls.count, program.iterations);
     const bool is_bare = !latency.samples_ms.empty();
     if (!is_bare) {
         for (const Division& division : all) latency.samples_ms.push_back(ms_of(division.total()));

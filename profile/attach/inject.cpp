@@ -26,21 +26,16 @@ namespace kbench::attach {
 namespace {
 
 /// What a call of the runtime or the driver does; only those that are told apart are asked for.
-enum class Does : unsigned char { other, launch, graph, copy };
-struct Call {
-    Does does = Does::other;
-    bool is_asked = false;  ///< it has the name that is heard in a bare run
-    bool is_heard = false;
-};
+enum class Call : unsigned char { other, launch, graph, copy };
 
-Does what_does(std::string_view name) {
+Call call_named(std::string_view name) {
     for (const std::string_view prefix :
          {"cudaLaunchKernel", "__cudaLaunchKernel", "cudaLaunchCooperative", "cuLaunch"})
-        if (name.starts_with(prefix) && !name.starts_with("cuLaunchHostFunc")) return Does::launch;
-    if (name.starts_with("cudaGraphLaunch") || name.starts_with("cuGraphLaunch")) return Does::graph;
+        if (name.starts_with(prefix) && !name.starts_with("cuLaunchHostFunc")) return Call::launch;
+    if (name.starts_with("cudaGraphLaunch") || name.starts_with("cuGraphLaunch")) return Call::graph;
     for (const std::string_view prefix : {"cudaMemcpy", "cudaMemset", "cuMemcpy", "cuMemset"})
-        if (name.starts_with(prefix)) return Does::copy;
-    return Does::other;
+        if (name.starts_with(prefix)) return Call::copy;
+    return Call::other;
 }
 
 /// By domain and number.
@@ -51,16 +46,13 @@ Calls& calls() {
 }
 std::size_t place(CUpti_CallbackDomain domain) { return domain == CUPTI_CB_DOMAIN_RUNTIME_API ? 0 : 1; }
 
-CUpti_SubscriberHandle subscriber = nullptr;
-std::atomic<std::uint64_t> launches = 0, asked_calls = 0;
+std::atomic<std::uint64_t> launches = 0;
 std::atomic<bool> ended = false, recording = false;
 long injected_process = 0;
 
-/// A call of the runtime may make one of the driver, with the same correlation: only the outer one counts. Where a call
-/// stops being heard before it returns, the next one has another correlation.
+/// A call of the runtime may make one of the driver: only the outer one counts.
 struct Nested {
     int depth = 0;
-    std::uint32_t correlation = 0;
     std::uint64_t index = 0, start_ns = 0;
     const char* inner = nullptr;
 };
@@ -78,35 +70,18 @@ std::optional<std::uint64_t> iteration_at(std::uint64_t index) {
     return asked.first_launch + (index - first) / period * asked.period;
 }
 
-/// All launch calls are heard, or in a bare run the one that was asked for.
-void hear_launches(bool all) {
-    for (const auto domain : {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_CB_DOMAIN_DRIVER_API})
-        for (std::uint32_t id = 1; id < calls()[place(domain)].size(); ++id) {
-            Call& call = calls()[place(domain)][id];
-            const bool hears = (call.does == Does::launch || call.does == Does::graph) && (all || call.is_asked);
-            if (call.does == Does::copy || hears == call.is_heard) continue;
-            KBENCH_CUPTI(cuptiEnableCallback(hears ? 1 : 0, subscriber, domain, id));
-            call.is_heard = hears;
-        }
-}
-
-/// The next blocks of iterations have records and have none, in turn.
 void switch_records() {
     try {
         recording = !recording;
-        if (recording) {
-            hear_launches(true);
+        if (recording)
             start_records();
-        } else {
+        else
             stop_records();
-            hear_launches(!hears_one());
-        }
     } catch (const std::exception& error) {
         note(fmt::format("the bare run has no records: {}", error.what()));
     }
 }
 
-/// Iterations that were marked in this run.
 void begin_iteration(std::uint64_t launch, const CUpti_CallbackData& data) {
     static std::mutex mutex;
     static std::uint64_t iterations = 0;
@@ -121,23 +96,24 @@ void begin_iteration(std::uint64_t launch, const CUpti_CallbackData& data) {
     if (switches) switch_records();
 }
 
-void begin_call(Does does, const CUpti_CallbackData& data) {
+void begin_call(Call call, const CUpti_CallbackData& data) {
     const Settings& asked = *settings();
-    if (does == Does::copy) return;
+    if (call == Call::copy) return;
     nested.index = launches.fetch_add(1, std::memory_order_relaxed);
-    if (asked.keeps_records() || recording) nested.start_ns = now_ns();
-    if (asked.keeps_records() || hears_one()) return;
+    nested.start_ns = asked.keeps_records() || recording ? now_ns() : 0;
+    if (asked.keeps_records()) return;
     if (const std::optional<std::uint64_t> launch = iteration_at(nested.index)) begin_iteration(*launch, data);
-    if (asked.purpose == Purpose::counters) count_before(nested.index, does == Does::launch ? data.symbolName : nullptr);
+    if (asked.purpose == Purpose::counters)
+        count_before(nested.index, call == Call::launch ? data.symbolName : nullptr);
 }
 
-void end_call(Does does, const CUpti_CallbackData& data) {
+void end_call(Call call, const CUpti_CallbackData& data) {
     const Settings& asked = *settings();
-    if (asked.purpose == Purpose::counters && does != Does::copy) count_after();
+    if (asked.purpose == Purpose::counters && call != Call::copy) count_after();
     if (!asked.keeps_records() && !recording) return;
     const std::uint32_t range = current_range();
     if (range != 0) set_range_of_call(data.correlationId, range);
-    if (does == Does::copy || nested.start_ns == 0) return;
+    if (call == Call::copy || nested.start_ns == 0) return;
     keep({nested.index, data.correlationId, data.functionName, this_thread(), nested.start_ns, now_ns(), range,
           nested.inner});
 }
@@ -161,30 +137,25 @@ void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId i
     const Call call = calls()[place(domain)][id];
     const auto& told = *static_cast<const CUpti_CallbackData*>(data);
     if (told.callbackSite == CUPTI_API_ENTER) {
-        if (nested.depth > 0 && nested.correlation != told.correlationId) nested.depth = 0;
         if (nested.depth++ == 0) {
-            nested.correlation = told.correlationId;
             nested.inner = nullptr;
-            nested.start_ns = 0;
-            begin_call(call.does, told);
-        } else if (call.does != Does::copy) {
+            begin_call(call, told);
+        } else if (call != Call::copy) {
             nested.inner = told.functionName;
         }
-        if (call.is_asked)
-            if (const std::optional<std::uint64_t> launch = iteration_at(asked_calls.fetch_add(1)))
-                begin_iteration(*launch, told);
-    } else if (nested.depth > 0 && --nested.depth == 0) {
-        end_call(call.does, told);
+    } else if (--nested.depth == 0) {
+        end_call(call, told);
     }
 }
 
 /// Names of callbacks end in the version of their parameters: "cudaLaunchKernel_v7000".
-bool is_asked(std::string_view name) {
+bool is_heard(std::string_view name) {
     const std::string& call = settings()->call;
-    return hears_one() && (name == call || name.substr(0, name.rfind("_v")) == call);
+    return !hears_one() || name == call || name.substr(0, name.rfind("_v")) == call;
 }
 
 void subscribe() {
+    CUpti_SubscriberHandle subscriber = nullptr;
     KBENCH_CUPTI(cuptiSubscribe(&subscriber, &on_callback, nullptr));
     const bool with_copies = settings()->purpose == Purpose::names;
     const auto ask = [&](CUpti_CallbackDomain domain, std::uint32_t end) {
@@ -193,14 +164,13 @@ void subscribe() {
         for (std::uint32_t id = 1; id < end; ++id) {
             const char* name = nullptr;
             if (cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || name == nullptr) continue;
-            known[id] = {.does = what_does(name), .is_asked = is_asked(name)};
-            if (known[id].does == Does::copy && with_copies)
+            known[id] = call_named(name);
+            if (known[id] != Call::other && (known[id] != Call::copy || with_copies) && is_heard(name))
                 KBENCH_CUPTI(cuptiEnableCallback(1, subscriber, domain, id));
         }
     };
     ask(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE);
     ask(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_SIZE);
-    hear_launches(!hears_one());
     if (settings()->purpose != Purpose::names) return;
     for (const auto id : {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED})
         KBENCH_CUPTI(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id)));

@@ -29,8 +29,8 @@ struct Settings {
     /// `call_first`-th of them, from 0, is in the first iteration, and each iteration has `call_period`.
     std::string call;
     std::uint64_t call_first = 0, call_period = 0;
-    std::uint64_t first_launch = 0;       ///< index of the launch call with which the first iteration begins
-    std::uint64_t period = 0;             ///< launch calls of an iteration; 0: not known
+    std::uint64_t first_launch = 0;  ///< index of the launch call with which the first iteration begins
+    std::uint64_t period = 0;        ///< launch calls of an iteration; 0: not known
     /// A bare run has records of every other block of so many iterations: then what records add is known in turn, on a
     /// machine as it was at that time. 0: of none.
     std::uint64_t block = 0;
@@ -42,8 +42,8 @@ struct Settings {
 };
 
 /// Read from KBENCH_ATTACH_PURPOSE, _DIR, _CALL, _CALL_FIRST, _CALL_PERIOD, _FIRST, _PERIOD, _BLOCK, _COUNTERS,
-/// _RANGES, _RANGES_OF_CALLS, _WAITING and _MOST_PASS_SECONDS; each with _RANK behind it where this process has that rank and
-/// such a variable is there. Nothing where this process is not attached to, or where they are malformed.
+/// _RANGES, _RANGES_OF_CALLS, _WAITING and _MOST_PASS_SECONDS; each with _RANK behind it where this process has that
+/// rank and such a variable is there. Nothing where this process is not attached to, or where they are malformed.
 const std::optional<Settings>& settings();
 
 }  // namespace kbench::attach

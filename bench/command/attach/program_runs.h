@@ -16,7 +16,7 @@ struct RunSettings {
     std::vector<ProgramLaunches> launches = {};  ///< a process each, as the records have them
     bool hears_rarest = false;                   ///< bare: only that call
     std::int64_t block = 0;  ///< bare: so many iterations have records and have none, in turn; 0: none has
-    std::vector<std::string> counters = {};      ///< as the chip calls them
+    std::vector<std::string> counters = {};  ///< as the chip calls them
 };
 
 /// What a run left.
