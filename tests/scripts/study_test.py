@@ -5,6 +5,7 @@ study_test.py KBENCH
 """
 
 import base64
+import functools
 import gzip
 import json
 import math
@@ -192,13 +193,23 @@ class Study(unittest.TestCase):
         return done
 
     def measured(self):
-        """The folder of a study of which no point lacked its CPUs: kbench concludes nothing from those that did."""
+        """The folder of a study of which no point lacked its CPUs: kbench concludes nothing from those that did. Whoever
+        only reads it shares it: to measure it takes half a minute."""
+        folder = self.shared()
         for attempt in range(3):
-            out = self.folder / f"out{attempt}"
-            self.kbench(*self.arguments, "--out", out)
+            out = folder / f"out{attempt}"
+            if not out.exists():
+                self.kbench(*self.arguments, "--out", out)
             if not any("lacked its CPUs" in warning for warning in read(out)["warnings"]):
                 return out
         self.skipTest("other work took the CPUs, three times")
+
+    @classmethod
+    @functools.cache
+    def shared(cls):
+        temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(temporary.cleanup)
+        return pathlib.Path(temporary.name)
 
     def test_every_figure_of_every_sentence_is_in_the_result(self):
         out = self.measured()
