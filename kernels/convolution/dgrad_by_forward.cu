@@ -12,7 +12,7 @@
 namespace kbench::cuda::convolution {
 namespace {
 
-constexpr int threads = 256;
+constexpr int threads_per_block = 256;
 
 bool takes(const Conv2d& op, Precision precision) {
     if (!has_forwards(op)) return false;
@@ -43,9 +43,10 @@ struct TurnShape {
 
 /// turned[c, k, j, s] = weight[k, c, first + stride (taps - 1 - j), kernel_w - 1 - s] for a class of rows.
 template <class T>
-__global__ __launch_bounds__(threads) void conv2d_turn_weight(const T* __restrict__ weight, T* __restrict__ turned,
-                                                              TurnShape shape, Class of_h) {
-    const int i = static_cast<int>(blockIdx.x) * threads + static_cast<int>(threadIdx.x);
+__global__ __launch_bounds__(threads_per_block) void conv2d_turn_weight(const T* __restrict__ weight,
+                                                                        T* __restrict__ turned, TurnShape shape,
+                                                                        Class of_h) {
+    const int i = static_cast<int>(blockIdx.x) * threads_per_block + static_cast<int>(threadIdx.x);
     if (i >= shape.channels * shape.filters * of_h.taps * shape.kernel_w) return;
     const int s = i % shape.kernel_w, j = i / shape.kernel_w % of_h.taps;
     const int k = i / shape.kernel_w / of_h.taps % shape.filters, c = i / shape.kernel_w / of_h.taps / shape.filters;
@@ -61,10 +62,11 @@ struct Made {
 
 /// Row h of each plane of dx is row h / stride of the result of class h % stride. A block copies vectors of one row.
 template <class T, int vector>
-__global__ __launch_bounds__(threads) void conv2d_interleave_rows(Made<T> made, T* __restrict__ dx, int height,
-                                                                  int width, int stride, unsigned row_blocks) {
+__global__ __launch_bounds__(threads_per_block) void conv2d_interleave_rows(Made<T> made, T* __restrict__ dx,
+                                                                            int height, int width, int stride,
+                                                                            unsigned row_blocks) {
     const unsigned row = blockIdx.x / row_blocks;
-    const int column = static_cast<int>((blockIdx.x % row_blocks * threads + threadIdx.x) * vector);
+    const int column = static_cast<int>((blockIdx.x % row_blocks * threads_per_block + threadIdx.x) * vector);
     if (column >= width) return;
     const int h = static_cast<int>(row) % height, index = h % stride;
     const std::int64_t plane = row / static_cast<unsigned>(height);
@@ -88,11 +90,12 @@ void launch(Precision precision, const Conv2d& op, const T* dy, const T* weight,
         T* const out = reinterpret_cast<T*>(next += weight_bytes(op, sizeof(T), index));
         next += made_bytes(op, sizeof(T), index);
         const std::int64_t elements = forward.out_channels * forward.taps();
-        conv2d_turn_weight<T><<<static_cast<unsigned>(divide_up(elements, threads)), threads, 0, stream>>>(
-            weight, turned,
-            {static_cast<int>(op.in_channels), static_cast<int>(op.out_channels), static_cast<int>(op.kernel_h),
-             static_cast<int>(op.kernel_w), static_cast<int>(op.stride_h)},
-            rows_class(op, index));
+        conv2d_turn_weight<T>
+            <<<static_cast<unsigned>(divide_up(elements, threads_per_block)), threads_per_block, 0, stream>>>(
+                weight, turned,
+                {static_cast<int>(op.in_channels), static_cast<int>(op.out_channels), static_cast<int>(op.kernel_h),
+                 static_cast<int>(op.kernel_w), static_cast<int>(op.stride_h)},
+                rows_class(op, index));
         KBENCH_CUDA_LAUNCHED("conv2d_turn_weight");
         const bool whole = op.stride_h == 1;
         conv2d_forward(precision, forward, {dy, turned, whole ? dx : out, workspace}, {}, stream);
@@ -100,11 +103,11 @@ void launch(Precision precision, const Conv2d& op, const T* dy, const T* weight,
         made.of_class[index] = out;
     }
     dispatch_vector<vector_width<T>>(op.width, {dx, made.of_class[0]}, [&]<int vector>() {
-        const auto row_blocks = static_cast<unsigned>(divide_up(op.width, threads * vector));
-        conv2d_interleave_rows<T, vector>
-            <<<static_cast<unsigned>(op.batch * op.in_channels * op.height) * row_blocks, threads, 0, stream>>>(
-                made, dx, static_cast<int>(op.height), static_cast<int>(op.width), static_cast<int>(op.stride_h),
-                row_blocks);
+        const auto row_blocks = static_cast<unsigned>(divide_up(op.width, threads_per_block * vector));
+        conv2d_interleave_rows<T, vector><<<static_cast<unsigned>(op.batch * op.in_channels * op.height) * row_blocks,
+                                            threads_per_block, 0, stream>>>(made, dx, static_cast<int>(op.height),
+                                                                            static_cast<int>(op.width),
+                                                                            static_cast<int>(op.stride_h), row_blocks);
     });
     KBENCH_CUDA_LAUNCHED("conv2d_interleave_rows");
 }
