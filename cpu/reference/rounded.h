@@ -8,8 +8,6 @@
 
 namespace kbench::reference {
 
-constexpr double square(double x) { return x * x; }
-
 /// Variances of an error in the two units that Expected counts in, `carried` and `inner`.
 struct Variance {
     double carried = 0, inner = 0;

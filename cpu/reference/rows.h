@@ -12,6 +12,8 @@
 
 namespace kbench::reference {
 
+constexpr double square(double x) { return x * x; }
+
 enum class Fp16Bits : std::uint16_t {};
 enum class Bf16Bits : std::uint16_t {};
 
