@@ -123,6 +123,7 @@ class RunsBuilder {
     TensorId add(const OperandSpec& spec, std::string name) {
         const Role role = spec.use == OperandUse::weight ? Role::weights
                           : spec.scores                  ? Role::scores
+                          : spec.cache                   ? Role::cache
                                                          : Role::activations;
         const bool is_vector = spec.rows == 1;
         model_.tensors.push_back({.name = std::move(name),

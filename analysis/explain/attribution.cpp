@@ -23,18 +23,24 @@ ByRole unfused_bytes(const Cost& cost) {
 }
 
 /// `counted` bytes by role: beyond the unfused traffic each role has its part of them and what is more stays
-/// unassigned (the step's excess); below them weights come first, as nothing has read them since the last forward.
+/// unassigned (the step's excess); below them weights and the cache of keys and values come first, as nothing has read
+/// them since the last forward.
 ByRole attribute(const ByRole& needed, double counted) {
     double total = 0;
     for (const double bytes : needed) total += bytes;
     if (counted >= total) return needed;
     ByRole attributed{};
-    const auto weights = static_cast<std::size_t>(Role::weights);
-    attributed[weights] = std::min(needed[weights], counted);
-    const double others = total - needed[weights];
-    const double left = counted - attributed[weights];
+    const auto is_first = [](std::size_t role) {
+        return role == static_cast<std::size_t>(Role::weights) || role == static_cast<std::size_t>(Role::cache);
+    };
+    double first = 0;
     for (std::size_t role = 0; role < role_count; ++role)
-        if (role != weights && others > 0) attributed[role] = needed[role] / others * left;
+        if (is_first(role)) first += needed[role];
+    const double others = total - first, left = std::max(0.0, counted - first);
+    for (std::size_t role = 0; role < role_count; ++role) {
+        const double all = is_first(role) ? first : others;
+        if (all > 0) attributed[role] = needed[role] / all * (is_first(role) ? std::min(first, counted) : left);
+    }
     return attributed;
 }
 

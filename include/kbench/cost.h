@@ -13,10 +13,22 @@
 namespace kbench {
 
 /// What a tensor is for; memory and bytes are accounted by role.
-/// Saved activations are those that a forward makes and its backward reads.
-enum class Role { tokens, weights, activations, saved_activations, scores, logits, gradients, optimizer, workspace };
-inline constexpr std::string_view role_names[] = {"tokens", "weights",   "activations", "saved_activations", "scores",
-                                                  "logits", "gradients", "optimizer",   "workspace"};
+/// Saved activations are those that a forward makes and its backward reads. The cache holds keys and values of the
+/// tokens before, which each new token reads and adds to.
+enum class Role {
+    tokens,
+    weights,
+    activations,
+    saved_activations,
+    scores,
+    logits,
+    cache,
+    gradients,
+    optimizer,
+    workspace
+};
+inline constexpr std::string_view role_names[] = {"tokens", "weights", "activations", "saved_activations", "scores",
+                                                  "logits", "cache",   "gradients",   "optimizer",         "workspace"};
 inline constexpr std::size_t role_count = std::size(role_names);
 constexpr std::string_view name(Role role) { return role_names[static_cast<int>(role)]; }
 /// The role's name in sentences and tables.

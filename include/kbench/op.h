@@ -95,6 +95,7 @@ struct OperandSpec {
     std::optional<Part> read = {};     ///< the part that is read; empty: all of it
     std::optional<Part> written = {};  ///< the part that is written; empty: all of it
     bool scores = false;               ///< an attention score matrix, accounted under Role::scores
+    bool cache = false;                ///< kept from token to token, accounted under Role::cache
     bool rows_are_columns = false;     ///< its rows match columns that may be padded; rows of zeros then follow
     bool padded = false;               ///< rows may lie farther apart than their columns need (Step::padded_columns)
 

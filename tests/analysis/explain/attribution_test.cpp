@@ -69,6 +69,21 @@ TEST(Attribution, FewerBytesThanWeightsAreAllWeights) {
     EXPECT_NEAR(a.of(Role::activations).attributed_bytes, 0, 1);
 }
 
+TEST(Attribution, TheCacheComesFirstLikeWeights) {
+    const auto with_cache = [](double dram_mb) {
+        Result result = one_step(dram_mb);
+        result.points[0].steps[0].cost.bytes_read[static_cast<std::size_t>(Role::cache)] = 10e6;
+        return result;
+    };
+    const Attributed all(with_cache(75)), few(with_cache(20));
+    EXPECT_NEAR(all.of(Role::cache).attributed_bytes, 10e6, 1);
+    EXPECT_NEAR(all.of(Role::weights).attributed_bytes, 30e6, 1);
+    EXPECT_NEAR(all.of(Role::activations).attributed_bytes, 30e6, 1) << "60 of 70 parts of the other 35";
+    EXPECT_NEAR(few.of(Role::cache).attributed_bytes, 5e6, 1);
+    EXPECT_NEAR(few.of(Role::weights).attributed_bytes, 15e6, 1);
+    EXPECT_NEAR(few.of(Role::activations).attributed_bytes, 0, 1);
+}
+
 TEST(Attribution, OfWeightsAloneLeavesNothingToOthers) {
     Result result = one_step(20);
     Cost& cost = result.points[0].steps[0].cost;

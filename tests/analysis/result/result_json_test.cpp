@@ -126,8 +126,8 @@ TEST(ParseResult, NamesTheFieldThatIsWrong) {
     EXPECT_EQ(parse_error_with("/points/0/precision", "fp8"),
               "old.json: points[0].precision: expected one of fp16, bf16, tf32, fp32, fp64, found \"fp8\"");
     EXPECT_EQ(
-        parse_error_with("/points/0/memory/bytes/cache", 1),
-        "old.json: points[0].memory.bytes: expected only the roles tokens, weights, activations, saved_activations, scores, logits, gradients, optimizer, workspace, found \"cache\"");
+        parse_error_with("/points/0/memory/bytes/disk", 1),
+        "old.json: points[0].memory.bytes: expected only the roles tokens, weights, activations, saved_activations, scores, logits, cache, gradients, optimizer, workspace, found \"disk\"");
     EXPECT_EQ(parse_error_with("/points", Json::object()), "old.json: points: expected an array, found an object");
     EXPECT_EQ(parse_error_with("/environment/libraries", Json::array()),
               "old.json: environment.libraries: expected an object, found an array");
