@@ -33,22 +33,37 @@ void add_rows(std::int64_t width, const T* from, std::int64_t count, const RowOf
     }
 }
 
-}  // namespace
-
-void embedding(DataType type, const Embedding& op, In<"tokens", std::int32_t> tokens, In<"wte"> wte, In<"wpe"> wpe,
-               Out<"out"> out) {
+/// out[row, :] = wte[tokens[row], :] + wpe[position_of(row), :].
+template <class PositionOf>
+void add_embeddings(DataType type, std::int64_t rows, std::int64_t width, const std::int32_t* tokens, const void* wte,
+                    const void* wpe, const PositionOf& position_of, void* out) {
     with_element(type, [&]<class T>(T) {
 #pragma omp parallel for schedule(static)
-        for (std::int64_t row = 0; row < op.rows; ++row) {
-            const T* token = static_cast<const T*>(wte) + tokens[row] * op.width;
-            const T* position = static_cast<const T*>(wpe) + row % op.seq * op.width;
-            T* to = static_cast<T*>(out) + row * op.width;
-            vectorised([=, width = op.width] {
+        for (std::int64_t row = 0; row < rows; ++row) {
+            const T* token = static_cast<const T*>(wte) + tokens[row] * width;
+            const T* position = static_cast<const T*>(wpe) + position_of(row) * width;
+            T* to = static_cast<T*>(out) + row * width;
+            vectorised([=] {
 #pragma omp simd
                 for (std::int64_t c = 0; c < width; ++c) store(to[c], load(token[c]) + load(position[c]));
             });
         }
     });
+}
+
+}  // namespace
+
+void embedding(DataType type, const Embedding& op, In<"tokens", std::int32_t> tokens, In<"wte"> wte, In<"wpe"> wpe,
+               Out<"out"> out) {
+    add_embeddings(
+        type, op.rows, op.width, tokens, wte, wpe, [&](std::int64_t row) { return row % op.seq; }, out);
+}
+
+void embedding_at(DataType type, const EmbeddingAt& op, In<"tokens", std::int32_t> tokens,
+                  In<"positions", std::int32_t> positions, In<"wte"> wte, In<"wpe"> wpe, Out<"out"> out) {
+    add_embeddings(
+        type, op.rows, op.width, tokens, wte, wpe,
+        [&](std::int64_t row) { return positions[row / op.seq] + row % op.seq; }, out);
 }
 
 std::size_t embedding_gradient_workspace(const Embedding& op) {

@@ -8,11 +8,16 @@
 #include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/embedding.h"
+#include "models/ops/embedding_at.h"
 
 namespace kbench::cpu {
 
 void embedding(DataType type, const Embedding& op, In<"tokens", std::int32_t> tokens, In<"wte"> wte, In<"wpe"> wpe,
                Out<"out"> out);
+
+/// Positions are taken as they are: each must leave room for its sequence's tokens in wpe.
+void embedding_at(DataType type, const EmbeddingAt& op, In<"tokens", std::int32_t> tokens,
+                  In<"positions", std::int32_t> positions, In<"wte"> wte, In<"wpe"> wpe, Out<"out"> out);
 
 /// Backward: sums in ascending row order, so that results do not depend on the number of threads. Where `op`
 /// accumulates, they are added to dwte or dwpe, and only rows of tokens or positions that occur are touched.

@@ -31,6 +31,18 @@ std::vector<Expected> embedding(const Embedding& op, View tokens, View wte, View
     return expected;
 }
 
+std::vector<Expected> embedding_at(const EmbeddingAt& op, View tokens, View positions, View wte, View wpe,
+                                   std::span<const Element> elements) {
+    std::vector<Expected> expected;
+    for (const auto [row, column] : elements) {
+        const double token = wte(static_cast<std::int64_t>(at(tokens, row)), column);
+        const std::int64_t place = static_cast<std::int64_t>(positions(row / op.seq, 0)) + row % op.seq;
+        const double position = wpe(place, column);
+        expected.push_back({token + position, std::abs(token) + std::abs(position), 2});
+    }
+    return expected;
+}
+
 /// Added to the terms of sums that may have few: their roundings may well all have the same sign.
 constexpr std::int64_t of_few_terms = 4;
 
@@ -101,6 +113,11 @@ std::vector<Expected> expected(const Embedding& op, Question q) {
     const View tokens = q.next(), wte = q.next(), wpe = q.next();
     return embedding(op, tokens, wte, wpe, q.elements);
 }
+std::vector<Expected> expected(const EmbeddingAt& op, Question q) {
+    const View tokens = q.next(), positions = q.next(), wte = q.next(), wpe = q.next();
+    return embedding_at(op, tokens, positions, wte, wpe, q.elements);
+}
+ElementCost cost(const EmbeddingAt&) { return {}; }
 std::vector<Expected> expected(const BiasAdd& op, Question q) {
     if (q.step.direction == Direction::bwd) {
         const std::vector<Expected> sums = bias_gradient(op, q.next(), q.elements);

@@ -20,6 +20,8 @@ std::vector<Expected> products_added_to(View before, std::span<const Element> el
 
 /// For all functions: `elements` are sorted by row, the result is in the same order, shapes are as in models/ops/.
 std::vector<Expected> embedding(const Embedding&, View tokens, View wte, View wpe, std::span<const Element>);
+std::vector<Expected> embedding_at(const EmbeddingAt&, View tokens, View positions, View wte, View wpe,
+                                   std::span<const Element>);
 /// The output dwte, which includes `before` where it accumulates; and dwpe.
 std::vector<Expected> embedding_dwte(const Embedding&, View tokens, View dout, View before, std::span<const Element>);
 std::vector<Expected> embedding_dwpe(const Embedding&, View dout, std::span<const Element>);
@@ -57,6 +59,11 @@ std::vector<Expected> scale_mask(const ScaleMask&, View scores, std::span<const 
 std::vector<Expected> softmax(const Softmax&, View scores, std::span<const Element>);
 std::vector<Expected> attention_context(const AttentionContext&, View probabilities, View qkv,
                                         std::span<const Element>);
+std::vector<Expected> cached_attention(const CachedAttention&, View qkv, View key_cache, View value_cache,
+                                       View positions, std::span<const Element>);
+/// What a cache holds afterwards: the new tokens' part of qkv, which begins at `first_column`, at their positions.
+std::vector<Expected> cache_with_new(const CachedAttention&, View qkv, std::int64_t first_column, View cache,
+                                     View positions, std::span<const Element>);
 /// bias is an empty View where the op has none.
 std::vector<Expected> conv2d(const Conv2d&, View x, View weight, View bias, std::span<const Element>);
 std::vector<Expected> conv2d_dgrad(const Conv2d&, View dy, View weight, std::span<const Element>);
@@ -93,6 +100,8 @@ std::vector<Expected> adamw(const AdamW&, std::span<const View> operands, std::s
 /// the cost of one element, by direction where that differs. A kind of list.h without these two does not compile.
 std::vector<Expected> expected(const Embedding&, Question);
 ElementCost cost(const Embedding&, Direction);
+std::vector<Expected> expected(const EmbeddingAt&, Question);
+ElementCost cost(const EmbeddingAt&);
 std::vector<Expected> expected(const LayerNorm&, Question);
 ElementCost cost(const LayerNorm&, Direction);
 std::vector<Expected> expected(const RmsNorm&, Question);
@@ -122,6 +131,8 @@ std::vector<Expected> expected(const Softmax&, Question);
 ElementCost cost(const Softmax&);
 std::vector<Expected> expected(const AttentionContext&, Question);
 ElementCost cost(const AttentionContext&);
+std::vector<Expected> expected(const CachedAttention&, Question);
+ElementCost cost(const CachedAttention&);
 std::vector<Expected> expected(const Conv2d&, Question);
 ElementCost cost(const Conv2d&, Direction);
 std::vector<Expected> expected(const BatchNorm&, Question);

@@ -8,10 +8,12 @@
 #include "models/ops/attention_scores.h"
 #include "models/ops/batchnorm.h"
 #include "models/ops/bias.h"
+#include "models/ops/cached_attention.h"
 #include "models/ops/conv2d.h"
 #include "models/ops/cross_entropy.h"
 #include "models/ops/ctc.h"
 #include "models/ops/embedding.h"
+#include "models/ops/embedding_at.h"
 #include "models/ops/gemm.h"
 #include "models/ops/global_norm.h"
 #include "models/ops/hardtanh.h"
@@ -33,6 +35,7 @@ using Activations = OpList<Gelu, GeluFast, GeluErf, QuickGelu, Relu, Silu, Tanh>
 
 /// The kinds in the order in which tables show them.
 using BuiltInOps = OpList<Embedding,         //
+                          EmbeddingAt,       //
                           LayerNorm,         //
                           RmsNorm,           //
                           Gemm,              //
@@ -50,6 +53,7 @@ using BuiltInOps = OpList<Embedding,         //
                           ScaleMask,         //
                           Softmax,           //
                           AttentionContext,  //
+                          CachedAttention,   //
                           Conv2d,            //
                           BatchNorm,         //
                           Hardtanh,          //

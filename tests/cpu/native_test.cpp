@@ -45,6 +45,24 @@ TEST_P(Native, EmbeddingAddsTheTokensRowToThePositionsRow) {
     expect_agrees(out, all, reference::embedding(op, token_view, wte.view(), wpe.view(), all), precision);
 }
 
+TEST_P(Native, EmbeddingAtAddsTheRowsOfTheGivenPositions) {
+    const std::int64_t seq = rows % 2 == 0 ? 2 : 1;
+    const EmbeddingAt op{rows, seq, width, 29, 31};
+    const Matrix wte = Matrix::normal(type, op.vocab, width, 5), wpe = Matrix::normal(type, op.table, width, 6);
+    std::vector<std::int32_t> tokens(static_cast<std::size_t>(rows)), positions(static_cast<std::size_t>(rows / seq));
+    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::int32_t>(i * 7 % 29);
+    for (std::size_t i = 0; i < positions.size(); ++i) positions[i] = static_cast<std::int32_t>(29 - i * 5 % 30);
+    embedding_at(type, op, tokens.data(), positions.data(), wte.data(), wpe.data(), out.data());
+    const reference::View token_view{tokens.data(), DataType::int32, 1, rows, rows},
+        position_view{positions.data(), DataType::int32, rows / seq, 1, 1};
+    expect_agrees(out, all, reference::embedding_at(op, token_view, position_view, wte.view(), wpe.view(), all),
+                  precision);
+    // The last row by hand.
+    const std::int64_t row = rows - 1, place = positions.back() + row % seq;
+    EXPECT_NEAR(reference::embedding_at(op, token_view, position_view, wte.view(), wpe.view(), all).back().value,
+                wte(tokens.back(), width - 1) + wpe(place, width - 1), 1e-12);
+}
+
 TEST_P(Native, EmbeddingsGradientAddsUpTheRowsOfATokenWhateverTheThreads) {
     const std::int64_t seq = rows == 100 ? 25 : rows;
     const reference::View dout = x.view();

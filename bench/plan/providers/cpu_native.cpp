@@ -10,6 +10,7 @@
 #include "cpu/native/adamw.h"
 #include "cpu/native/attention_gradient.h"
 #include "cpu/native/batchnorm.h"
+#include "cpu/native/cached_attention.h"
 #include "cpu/native/conv2d.h"
 #include "cpu/native/cross_entropy.h"
 #include "cpu/native/ctc.h"
@@ -181,6 +182,7 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                     {.directions = {Direction::bwd},
                      .workspace_bytes = [](DataType,
                                            const Embedding& op) { return cpu::embedding_gradient_workspace(op); }}),
+                row("cpu::embedding_at", cpu::embedding_at),
                 row("cpu::layer_norm", cpu::layer_norm, {.absorbs = {{"residual"}}}),
                 row("cpu::layer_norm_gradient", cpu::layer_norm_gradient,
                     {.absorbs = {{"residual"}},
@@ -202,6 +204,8 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                     {.directions = {Direction::bwd}, .workspace_bytes = cpu::ctc_gradient_workspace}),
                 row("cpu::attention_gradient", cpu::attention_gradient,
                     {.directions = {Direction::bwd}, .workspace_bytes = cpu::attention_gradient_workspace}),
+                row("cpu::cached_attention", cpu::cached_attention,
+                    {.workspace_bytes = cpu::cached_attention_workspace}),
                 row("cpu::conv2d", cpu::conv2d, {.workspace_bytes = cpu::conv2d_workspace}),
                 row("cpu::conv2d_dgrad", cpu::conv2d_dgrad,
                     {.directions = {Direction::dgrad}, .workspace_bytes = cpu::conv2d_dgrad_workspace}),
