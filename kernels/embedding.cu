@@ -12,12 +12,14 @@
 namespace kbench::cuda {
 namespace {
 
+/// `positions` of each sequence's first row; null: 0.
 template <typename T, int N>
-__global__ void embedding_kernel(const std::int32_t* __restrict__ tokens, const T* __restrict__ wte,
-                                 const T* __restrict__ wpe, T* __restrict__ out, std::int64_t seq, std::int64_t width) {
-    const std::int64_t row = blockIdx.x;
+__global__ void embedding_kernel(const std::int32_t* __restrict__ tokens, const std::int32_t* __restrict__ positions,
+                                 const T* __restrict__ wte, const T* __restrict__ wpe, T* __restrict__ out,
+                                 std::int64_t seq, std::int64_t width) {
+    const std::int64_t row = blockIdx.x, first = positions == nullptr ? 0 : positions[row / seq];
     const T* token_row = wte + std::int64_t{tokens[row]} * width;
-    const T* position_row = wpe + row % seq * width;
+    const T* position_row = wpe + (first + row % seq) * width;
     for (std::int64_t column = std::int64_t{threadIdx.x} * N; column < width; column += std::int64_t{blockDim.x} * N) {
         auto sum = Vector<T, N>::load(token_row + column);
         const auto position = Vector<T, N>::load(position_row + column);
@@ -208,6 +210,21 @@ __global__ void position_gradient_kernel(const T* __restrict__ dout, T* __restri
     }
 }
 
+/// Op: Embedding or EmbeddingAt.
+template <typename Op>
+void add_embeddings(DataType type, const Op& op, const std::int32_t* tokens, const std::int32_t* positions,
+                    const void* wte, const void* wpe, void* out, cudaStream_t stream) {
+    dispatch(type, [&]<typename T>() {
+        dispatch_vector<vector_width<T>>(op.width, {wte, wpe, out}, [&]<int N>() {
+            const auto threads = std::min<std::int64_t>(256, divide_up(divide_up(op.width, N), 32) * 32);
+            embedding_kernel<T, N><<<static_cast<unsigned>(op.rows), static_cast<unsigned>(threads), 0, stream>>>(
+                tokens, positions, static_cast<const T*>(wte), static_cast<const T*>(wpe), static_cast<T*>(out), op.seq,
+                op.width);
+        });
+    });
+    KBENCH_CUDA_LAUNCHED("embedding_kernel");
+}
+
 }  // namespace
 
 std::size_t embedding_gradient_workspace(DataType, const Embedding& op) {
@@ -239,14 +256,13 @@ void embedding_gradient(DataType type, const Embedding& op, In<"tokens", std::in
 
 void embedding_forward(DataType type, const Embedding& op, In<"tokens", std::int32_t> tokens, In<"wte"> wte,
                        In<"wpe"> wpe, Out<"out"> out, cudaStream_t stream) {
-    dispatch(type, [&]<typename T>() {
-        dispatch_vector<vector_width<T>>(op.width, {wte, wpe, out}, [&]<int N>() {
-            const auto threads = std::min<std::int64_t>(256, divide_up(divide_up(op.width, N), 32) * 32);
-            embedding_kernel<T, N><<<static_cast<unsigned>(op.rows), static_cast<unsigned>(threads), 0, stream>>>(
-                tokens, wte, wpe, out, op.seq, op.width);
-        });
-    });
-    KBENCH_CUDA_LAUNCHED("embedding_kernel");
+    add_embeddings(type, op, tokens, nullptr, wte, wpe, out, stream);
+}
+
+void embedding_at(DataType type, const EmbeddingAt& op, In<"tokens", std::int32_t> tokens,
+                  In<"positions", std::int32_t> positions, In<"wte"> wte, In<"wpe"> wpe, Out<"out"> out,
+                  cudaStream_t stream) {
+    add_embeddings(type, op, tokens, positions, wte, wpe, out, stream);
 }
 
 }  // namespace kbench::cuda

@@ -10,12 +10,18 @@
 #include "kbench/operand.h"
 #include "kbench/precision.h"
 #include "models/ops/embedding.h"
+#include "models/ops/embedding_at.h"
 
 namespace kbench::cuda {
 
 /// out[r, :] = wte[tokens[r], :] + wpe[r % seq, :]; out [rows, width].
 void embedding_forward(DataType type, const Embedding& op, In<"tokens", std::int32_t> tokens, In<"wte"> wte,
                        In<"wpe"> wpe, Out<"out"> out, cudaStream_t stream);
+
+/// out[r, :] = wte[tokens[r], :] + wpe[positions[r / seq] + r % seq, :].
+void embedding_at(DataType type, const EmbeddingAt& op, In<"tokens", std::int32_t> tokens,
+                  In<"positions", std::int32_t> positions, In<"wte"> wte, In<"wpe"> wpe, Out<"out"> out,
+                  cudaStream_t stream);
 
 /// dwte [vocab, width] and dwpe [positions, width] from dout [rows, width]. Where `op` accumulates, sums are added to
 /// them, and only rows of tokens or positions that occur are touched. Same bits in every run. `workspace` has

@@ -35,6 +35,32 @@ TEST_P(EmbeddingOnDevice, AddsTheRowsOfTokenAndPosition) {
         }
 }
 
+TEST_P(EmbeddingOnDevice, AddsTheRowsOfGivenPositions) {
+    KBENCH_NEEDS_DEVICE();
+    const DataType type = GetParam();
+    constexpr std::int64_t rows = 34, vocab = 97, table = 53;
+    for (const std::int64_t seq : {1, 2})
+        for (const std::int64_t width : {7, 1280}) {
+            SCOPED_TRACE(testing::Message() << "seq " << seq << " width " << width);
+            const EmbeddingAt op{rows, seq, width, vocab, table};
+            const auto wte = HostMatrix::normal(type, vocab, width, 1), wpe = HostMatrix::normal(type, table, width, 2);
+            HostMatrix tokens(DataType::int32, 1, rows), positions(DataType::int32, rows / seq, 1);
+            for (std::int64_t row = 0; row < rows; ++row) tokens.set(0, row, static_cast<double>(row * 31 % vocab));
+            for (std::int64_t i = 0; i < rows / seq; ++i)
+                positions.set(i, 0, static_cast<double>(table - seq - i * 7 % 40));
+            const DeviceMatrix device_tokens(tokens), device_positions(positions), device_wte(wte), device_wpe(wpe);
+            const auto out = DeviceMatrix::poisoned(type, rows, width);
+            cuda::embedding_at(type, op, static_cast<const std::int32_t*>(device_tokens.data()),
+                               static_cast<const std::int32_t*>(device_positions.data()), device_wte.data(),
+                               device_wpe.data(), out.data(), nullptr);
+            const auto elements = elements_of(rows, width);
+            expect_agrees(
+                out.download(), elements,
+                reference::embedding_at(op, tokens.view(), positions.view(), wte.view(), wpe.view(), elements),
+                precision_of(type));
+        }
+}
+
 /// Runs backward twice, and compares the first result with the reference and the second with the first.
 void check_gradient(DataType type, const Embedding& op, std::int64_t distinct, std::int64_t offset = 0) {
     SCOPED_TRACE(testing::Message() << op.text() << " of " << distinct << " distinct tokens, offset " << offset);

@@ -14,6 +14,7 @@
 #include "kernels/activation.h"
 #include "kernels/adamw.h"
 #include "kernels/attention/attention.h"
+#include "kernels/attention/cached.h"
 #include "kernels/bias_backward.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/ctc.h"
@@ -165,6 +166,11 @@ std::unique_ptr<Computation> attention_gradient(const Attention& op, const Step&
                  cuda::attention_gradient_workspace(arguments));
 }
 
+std::string wider_than_cached(const CachedAttention& op, const Step&, Precision) {
+    constexpr std::int64_t limit = cuda::cached_attention_max_head_size;
+    return op.head_size <= limit ? "" : fmt::format("head_size {} is over its limit of {}", op.head_size, limit);
+}
+
 }  // namespace
 
 std::unique_ptr<Provider> make_cuda_native(const ProviderContext& context) {
@@ -173,6 +179,7 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext& context) {
         .ops = {row("embedding", cuda::embedding_forward),
                 row("embedding_gradient", cuda::embedding_gradient,
                     {.directions = {Direction::bwd}, .workspace_bytes = cuda::embedding_gradient_workspace}),
+                row("embedding_at", cuda::embedding_at),
                 row("layer_norm", cuda::layer_norm_forward,
                     {.absorbs = {{"residual"}, {"bias", "residual"}},
                      .why_not = wider_than<cuda::layer_norm_max_width, LayerNorm>}),
@@ -198,6 +205,8 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext& context) {
                 Computes<Attention>{.why_not = no_such_attention, .make = attention},
                 Computes<Attention>{
                     .directions = {Direction::bwd}, .why_not = no_such_attention_gradient, .make = attention_gradient},
+                row("cached_attention", cuda::cached_attention,
+                    {.workspace_bytes = cuda::cached_attention_workspace, .why_not = wider_than_cached}),
                 row("scale_mask", scale_mask),
                 row("softmax", softmax),
                 leaving_no_intermediates(row("batch_norm", cuda::batch_norm_forward,

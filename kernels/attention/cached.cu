@@ -1,0 +1,383 @@
+// Attention over a cache, split by keys (Dao et al., Flash-Decoding, 2023): one new token has too few query rows for a
+// GPU. A block takes some keys of one kv head and makes their part of the output of all query heads in its group, so
+// that keys and values are read once. A second kernel merges the parts in order. Each key meets few queries, so
+// products are plain multiply-adds on what 16-byte loads bring.
+#include "kernels/attention/cached.h"
+
+#include <algorithm>
+#include <numbers>
+#include <string>
+
+#include "kbench/error.h"
+#include "kernels/attention/softmax.cuh"
+#include "kernels/check.h"
+#include "kernels/multiprocessors.h"
+#include "kernels/programmatic.cuh"
+#include "kernels/types.cuh"
+#include "kernels/widen.cuh"
+
+namespace kbench::cuda {
+namespace {
+
+using attention::infinity;
+using attention::lanes_sum;
+using attention::power_of_two;
+
+constexpr int warp = 32, warps = 4, threads = warps * warp;
+/// Blocks an SM should get, so that their loads hide each other's latency.
+constexpr int blocks_per_sm = 4;
+
+/// How a kernel is built: lanes that share a key, 16-byte vectors of it that each has, query rows that it serves at
+/// once.
+struct Build {
+    int lanes, vectors, rows;
+    /// Keys that a warp asks for before it waits for the first.
+    constexpr int steps() const { return std::max(1, 4 / vectors); }
+    constexpr int keys_of_step() const { return warps * warp / lanes; }
+    constexpr int keys_at_once() const { return keys_of_step() * steps(); }
+};
+
+Build build_for(DataType type, const CachedAttention& op) {
+    const auto size = static_cast<std::int64_t>(size_of(type));
+    if (op.head_size > cached_attention_max_head_size)
+        throw Unsupported("attention over a cache with head_size " + std::to_string(op.head_size) +
+                          ": the kernels take at most " + std::to_string(cached_attention_max_head_size));
+    const std::int64_t vectors = divide_up(op.head_size * size, 16), rows = op.queries * op.group();
+    Build build{.lanes = vectors <= 8 && size == 2 ? 8 : vectors <= 16 ? 16 : 32, .vectors = 1, .rows = 1};
+    while (build.lanes * build.vectors < vectors) build.vectors *= 2;
+    if (rows > 1) build.rows = rows <= 4 || size == 8 ? 4 : 8;
+    return build;
+}
+
+/// How many parts the keys are split into, and how many keys each has.
+struct Split {
+    std::int64_t parts, keys;
+};
+
+Split split_for(const Build& build, const CachedAttention& op) {
+    const std::int64_t visible = op.window > 0 ? std::min(op.keys(), op.window + op.queries - 1) : op.keys();
+    const std::int64_t turns = divide_up(visible, build.keys_at_once());
+    const std::int64_t heads = op.batch * op.kv_heads * divide_up(op.queries * op.group(), build.rows);
+    const std::int64_t wanted = std::int64_t{blocks_per_sm} * multiprocessors_of(nullptr);
+    const std::int64_t each = std::clamp<std::int64_t>(turns * heads / wanted, 1, turns);
+    return {divide_up(turns, each), each * build.keys_at_once()};
+}
+
+template <typename T>
+struct Problem {
+    const T* qkv;
+    T *keys, *values;
+    const std::int32_t* positions;
+    T* out;
+    /// For each query row and part its head_size sums of p v, the largest score and the sum of p.
+    Arithmetic<T>* parts;
+    std::int64_t qkv_width;
+    int heads, kv_heads, queries, capacity, head_size, window;
+    int rows;  ///< of a kv head: each query of each head in its group
+    int splits, span;
+    Arithmetic<T> scale_log2;
+    bool vectorised;  ///< rows consist of whole vectors
+
+    __device__ int group() const { return heads / kv_heads; }
+    __device__ int pitch() const { return head_size + 2; }
+    /// Where row `row` of kv head `head` (of all sequences') goes.
+    __device__ T* out_row(int head, int row) const {
+        const std::int64_t token = std::int64_t{head / kv_heads} * queries + row / group();
+        return out + (token * heads + head % kv_heads * group() + row % group()) * head_size;
+    }
+};
+
+/// Elements from `column` on of a row of head_size; zeros behind its end.
+template <typename T, int N = vector_width<T>>
+__device__ Vector<T, N> load_columns(const T* row, int column, const Problem<T>& problem) {
+    if (problem.vectorised && column < problem.head_size) return Vector<T, N>::load_once(row + column);
+    Vector<T, N> vector;
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+        vector.elements[i] = !problem.vectorised && column + i < problem.head_size ? row[column + i] : T(0.0f);
+    return vector;
+}
+
+template <typename T, int N = vector_width<T>>
+__device__ void store_columns(const Vector<T, N>& vector, T* row, int column, const Problem<T>& problem) {
+    if (problem.vectorised) {
+        if (column < problem.head_size) vector.store(row + column);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+        if (column + i < problem.head_size) row[column + i] = vector.elements[i];
+}
+
+/// What scores and maxima are relative to; a maximum of nothing is -infinity, which must not be subtracted from itself.
+template <typename A>
+__device__ A finite(A maximum) {
+    return maximum == -infinity<A> ? A(0) : maximum;
+}
+
+template <typename T, int lanes, int vectors, int rows>
+__global__ __launch_bounds__(threads) void attend_keys(Problem<T> problem) {
+    using A = Arithmetic<T>;
+    constexpr Build build{lanes, vectors, rows};
+    constexpr int N = vector_width<T>, columns = vectors * N;
+    constexpr int steps = build.steps(), keys_of_step = build.keys_of_step(), keys_at_once = build.keys_at_once();
+    __shared__ A warp_out[warps][rows][lanes * columns];
+    __shared__ A warp_maximum[warps][rows], warp_sum[warps][rows];
+    let_next_launch();
+
+    const int head = static_cast<int>(blockIdx.x) / problem.splits,
+              split = static_cast<int>(blockIdx.x) % problem.splits;
+    const int first_row = static_cast<int>(blockIdx.y) * rows, own_warp = static_cast<int>(threadIdx.x) / warp;
+    const int lane = static_cast<int>(threadIdx.x) % lanes;
+    const int own_key = static_cast<int>(threadIdx.x) / lanes;  // among those of a step
+    const int sequence = head / problem.kv_heads, kv_head = head % problem.kv_heads;
+    const std::int64_t token = std::int64_t{sequence} * problem.queries;
+    const T* const q_rows = problem.qkv + token * problem.qkv_width;
+    const T* const new_keys = q_rows + std::int64_t{problem.heads + kv_head} * problem.head_size;
+    const T* const new_values = new_keys + std::int64_t{problem.kv_heads} * problem.head_size;
+    const std::int64_t in_cache = std::int64_t{head} * problem.capacity * problem.head_size;
+    T* const keys = problem.keys + in_cache;
+    T* const values = problem.values + in_cache;
+    const int position = problem.positions[sequence];
+    const int first_key = problem.window > 0 ? max(0, position - problem.window + 1) : 0;
+    const int begin = first_key + split * problem.span, end = min(begin + problem.span, position + problem.queries);
+    const auto column_of = [&](int vector) { return (lane + vector * lanes) * N; };
+
+    A q[rows][columns];
+    int last_key[rows];  // that the row sees
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+        const int row = min(first_row + r, problem.rows - 1), query = row / problem.group();
+        const T* from = q_rows + query * problem.qkv_width +
+                        (kv_head * problem.group() + row % problem.group()) * problem.head_size;
+        last_key[r] = position + query;
+#pragma unroll
+        for (int v = 0; v < vectors; ++v) {
+            A wide[N];
+            widen(load_columns(from, column_of(v), problem), wide);
+#pragma unroll
+            for (int i = 0; i < N; ++i) q[r][v * N + i] = wide[i];
+        }
+    }
+
+    A out[rows][columns] = {}, maximum[rows], sum[rows] = {};
+#pragma unroll
+    for (int r = 0; r < rows; ++r) maximum[r] = -infinity<A>;
+    for (int first = begin; first < end; first += keys_at_once) {
+        Vector<T, N> key[steps][vectors], value[steps][vectors];
+#pragma unroll
+        for (int s = 0; s < steps; ++s) {
+            const int at = first + s * keys_of_step + own_key;
+            const bool is_new = at >= position;
+            const T* const key_row =
+                is_new ? new_keys + (at - position) * problem.qkv_width : keys + std::int64_t{at} * problem.head_size;
+            const T* const value_row = is_new ? new_values + (at - position) * problem.qkv_width
+                                              : values + std::int64_t{at} * problem.head_size;
+#pragma unroll
+            for (int v = 0; v < vectors; ++v) {
+                const int column = at < end ? column_of(v) : problem.head_size;  // there all are 0
+                key[s][v] = load_columns(key_row, column, problem);
+                value[s][v] = load_columns(value_row, column, problem);
+            }
+        }
+        A score[steps][rows];
+#pragma unroll
+        for (int s = 0; s < steps; ++s) {
+            const int at = first + s * keys_of_step + own_key;
+            if (at >= position && at < end && blockIdx.y == 0) {
+#pragma unroll
+                for (int v = 0; v < vectors; ++v) {
+                    store_columns(key[s][v], keys + std::int64_t{at} * problem.head_size, column_of(v), problem);
+                    store_columns(value[s][v], values + std::int64_t{at} * problem.head_size, column_of(v), problem);
+                }
+            }
+            A dot[rows] = {};
+#pragma unroll
+            for (int v = 0; v < vectors; ++v) {
+                A wide[N];
+                widen(key[s][v], wide);
+#pragma unroll
+                for (int r = 0; r < rows; ++r)
+#pragma unroll
+                    for (int i = 0; i < N; ++i) dot[r] = fma(q[r][v * N + i], wide[i], dot[r]);
+            }
+#pragma unroll
+            for (int r = 0; r < rows; ++r) {
+                const bool is_seen =
+                    at < end && at <= last_key[r] && (problem.window == 0 || at > last_key[r] - problem.window);
+                const A product = lanes_sum<lanes>(dot[r]);
+                score[s][r] = is_seen ? product * problem.scale_log2 : -infinity<A>;
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < rows; ++r) {
+            const A before = maximum[r];
+#pragma unroll
+            for (int s = 0; s < steps; ++s) maximum[r] = max(maximum[r], score[s][r]);
+            const A factor = power_of_two(before - finite(maximum[r]));
+            sum[r] *= factor;
+#pragma unroll
+            for (int c = 0; c < columns; ++c) out[r][c] *= factor;
+#pragma unroll
+            for (int s = 0; s < steps; ++s) {
+                score[s][r] = power_of_two(score[s][r] - finite(maximum[r]));
+                sum[r] += score[s][r];
+            }
+        }
+#pragma unroll
+        for (int s = 0; s < steps; ++s)
+#pragma unroll
+            for (int v = 0; v < vectors; ++v) {
+                A wide[N];
+                widen(value[s][v], wide);
+#pragma unroll
+                for (int r = 0; r < rows; ++r)
+#pragma unroll
+                    for (int i = 0; i < N; ++i) out[r][v * N + i] = fma(score[s][r], wide[i], out[r][v * N + i]);
+            }
+    }
+
+    // The lanes of a key have all of its sums. Those of a warp's other keys are merged, then those of other warps.
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+        const A own = maximum[r];
+#pragma unroll
+        for (int mask = lanes; mask < warp; mask *= 2)
+            maximum[r] = max(maximum[r], __shfl_xor_sync(0xffffffffu, maximum[r], mask));
+        const A factor = power_of_two(own - finite(maximum[r]));
+        sum[r] *= factor;
+#pragma unroll
+        for (int mask = lanes; mask < warp; mask *= 2) sum[r] += __shfl_xor_sync(0xffffffffu, sum[r], mask);
+#pragma unroll
+        for (int c = 0; c < columns; ++c) {
+            out[r][c] *= factor;
+#pragma unroll
+            for (int mask = lanes; mask < warp; mask *= 2) out[r][c] += __shfl_xor_sync(0xffffffffu, out[r][c], mask);
+        }
+        if (threadIdx.x % warp < lanes) {
+#pragma unroll
+            for (int c = 0; c < columns; ++c) warp_out[own_warp][r][column_of(c / N) + c % N] = out[r][c];
+            warp_maximum[own_warp][r] = maximum[r];
+            warp_sum[own_warp][r] = sum[r];
+        }
+    }
+    __syncthreads();
+    for (int index = static_cast<int>(threadIdx.x); index < rows * problem.head_size; index += threads) {
+        const int r = index / problem.head_size, column = index % problem.head_size, row = first_row + r;
+        if (row >= problem.rows) return;
+        A largest = -infinity<A>, total = 0, all = 0;
+#pragma unroll
+        for (int w = 0; w < warps; ++w) largest = max(largest, warp_maximum[w][r]);
+#pragma unroll
+        for (int w = 0; w < warps; ++w) {
+            const A weight = power_of_two(warp_maximum[w][r] - finite(largest));
+            total += weight * warp_out[w][r][column];
+            all += weight * warp_sum[w][r];
+        }
+        if (problem.splits == 1) {
+            problem.out_row(head, row)[column] = static_cast<T>(total / all);
+            continue;
+        }
+        A* const part =
+            problem.parts + ((std::int64_t{head} * problem.rows + row) * problem.splits + split) * problem.pitch();
+        part[column] = total;
+        if (column > 0) continue;
+        part[problem.head_size] = largest;
+        part[problem.head_size + 1] = all;
+    }
+}
+
+/// A block for each query row.
+template <typename T>
+__global__ __launch_bounds__(threads) void merge_parts(Problem<T> problem) {
+    using A = Arithmetic<T>;
+    wait_for_previous();
+    const A* const parts = problem.parts + std::int64_t{blockIdx.x} * problem.splits * problem.pitch();
+    const A *const maxima = parts + problem.head_size, *const sums = maxima + 1;
+    A largest = -infinity<A>;
+    for (int s = 0; s < problem.splits; ++s) largest = max(largest, maxima[s * problem.pitch()]);
+    T* const to =
+        problem.out_row(static_cast<int>(blockIdx.x) / problem.rows, static_cast<int>(blockIdx.x) % problem.rows);
+    for (int column = static_cast<int>(threadIdx.x); column < problem.head_size; column += threads) {
+        A total = 0, all = 0;
+        for (int s = 0; s < problem.splits; ++s) {
+            const int at = s * problem.pitch();
+            const A weight = power_of_two(maxima[at] - largest);
+            total += weight * parts[at + column];
+            all += weight * sums[at];
+        }
+        to[column] = static_cast<T>(total / all);
+    }
+}
+
+template <typename T, int lanes, int vectors, int rows>
+void launch(const Problem<T>& problem, std::int64_t kv_heads, cudaStream_t stream) {
+    const dim3 grid(static_cast<unsigned>(kv_heads * problem.splits),
+                    static_cast<unsigned>(divide_up(problem.rows, rows)));
+    attend_keys<T, lanes, vectors, rows><<<grid, threads, 0, stream>>>(problem);
+    KBENCH_CUDA_LAUNCHED("attend_keys");
+    if (problem.splits > 1)
+        launch_behind(merge_parts<T>, dim3(static_cast<unsigned>(kv_heads * problem.rows)), dim3(threads), stream,
+                      problem);
+}
+
+/// Launches the kernel that is built like `build`.
+template <typename T, int lanes, int vectors>
+void launch_rows(const Build& build, const Problem<T>& problem, std::int64_t kv_heads, cudaStream_t stream) {
+    if (build.rows == 1) return launch<T, lanes, vectors, 1>(problem, kv_heads, stream);
+    if constexpr (sizeof(T) < 8)
+        if (build.rows == 8) return launch<T, lanes, vectors, 8>(problem, kv_heads, stream);
+    launch<T, lanes, vectors, 4>(problem, kv_heads, stream);
+}
+
+template <typename T>
+void launch_like(const Build& build, const Problem<T>& problem, std::int64_t kv_heads, cudaStream_t stream) {
+    if constexpr (sizeof(T) == 2)
+        if (build.lanes == 8) return launch_rows<T, 8, 1>(build, problem, kv_heads, stream);
+    if (build.lanes == 16) return launch_rows<T, 16, 1>(build, problem, kv_heads, stream);
+    if constexpr (sizeof(T) == 8)
+        if (build.vectors == 4) return launch_rows<T, 32, 4>(build, problem, kv_heads, stream);
+    if constexpr (sizeof(T) > 2)
+        if (build.vectors == 2) return launch_rows<T, 32, 2>(build, problem, kv_heads, stream);
+    launch_rows<T, 32, 1>(build, problem, kv_heads, stream);
+}
+
+}  // namespace
+
+std::size_t cached_attention_workspace(DataType type, const CachedAttention& op) {
+    const Split split = split_for(build_for(type, op), op);
+    const std::int64_t sums = op.batch * op.heads * op.queries * split.parts * (op.head_size + 2);
+    return split.parts == 1 ? 0 : static_cast<std::size_t>(sums) * std::max<std::size_t>(4, size_of(type));
+}
+
+void cached_attention(DataType type, const CachedAttention& op, In<"qkv"> qkv, Out<"key_cache"> key_cache,
+                      Out<"value_cache"> value_cache, In<"positions", std::int32_t> positions, Out<"out"> out,
+                      void* workspace, cudaStream_t stream) {
+    const Build build = build_for(type, op);
+    const Split split = split_for(build, op);
+    dispatch(type, [&]<typename T>() {
+        Problem<T> problem{};
+        problem.qkv = qkv;
+        problem.keys = key_cache;
+        problem.values = value_cache;
+        problem.positions = positions;
+        problem.out = out;
+        problem.parts = static_cast<Arithmetic<T>*>(workspace);
+        problem.qkv_width = op.qkv_width();
+        problem.heads = static_cast<int>(op.heads);
+        problem.kv_heads = static_cast<int>(op.kv_heads);
+        problem.queries = static_cast<int>(op.queries);
+        problem.capacity = static_cast<int>(op.keys());
+        problem.head_size = static_cast<int>(op.head_size);
+        problem.window = static_cast<int>(op.window);
+        problem.rows = static_cast<int>(op.queries * op.group());
+        problem.splits = static_cast<int>(split.parts);
+        problem.span = static_cast<int>(split.keys);
+        problem.scale_log2 = static_cast<Arithmetic<T>>(op.scale * std::numbers::log2e);
+        dispatch_vector<vector_width<T>>(op.head_size, {qkv, key_cache, value_cache},
+                                         [&]<int N>() { problem.vectorised = N > 1; });
+        launch_like(build, problem, op.batch * op.kv_heads, stream);
+    });
+}
+
+}  // namespace kbench::cuda
