@@ -26,35 +26,65 @@ class Gpt2Builder {
     }
 
     Model build(AttentionKind attention) {
-        const std::int64_t width = config_.n_embd;
-        const TensorId tokens = tensor({.name = "tokens",
-                                        .role = Role::tokens,
-                                        .shape = {batch_, seq_},
-                                        .element = ElementType::int32,
-                                        .contents = Contents::below(config_.vocab_size)});
-        const TensorId wte = matrix("wte.weight", config_.vocab_size, width, config_.initializer_range);
-        const TensorId wpe = matrix("wpe.weight", config_.n_ctx, width, config_.initializer_range);
-        TensorId x = op(Embedding{rows_, seq_, width, config_.vocab_size, config_.n_ctx}, "wte+wpe", {tokens, wte, wpe},
-                        activation("wte+wpe.out", width));
-        for (std::int64_t i = 0; i < config_.n_layer; ++i) x = block(i, x, attention);
-        x = layer_norm("ln_f", x);
-
-        const TensorId head = config_.tie_word_embeddings
-                                  ? wte
-                                  : matrix("lm_head.weight", config_.vocab_size, width, config_.initializer_range);
-        const TensorId logits =
-            tensor({.name = "logits", .role = Role::logits, .shape = {batch_, seq_, config_.vocab_size}});
-        op(Gemm{rows_, config_.vocab_size, width, true}, "lm_head", {x, head}, logits);
-        model_.inputs = {tokens};
+        add_embeddings();
+        const TensorId x = op(Embedding{rows_, seq_, config_.n_embd, config_.vocab_size, config_.n_ctx}, "wte+wpe",
+                              {tokens_, wte_, wpe_}, activation("wte+wpe.out", config_.n_embd));
+        const TensorId logits = add_layers(x, [&](const std::string& layer, TensorId qkv, double scale) {
+            return attention == AttentionKind::fused ? fused_attention(layer, qkv, scale)
+                                                     : unfused_attention(layer, qkv, scale);
+        });
+        model_.inputs = {tokens_};
         model_.outputs = {logits};
         if (seq_ > 1)  // a single token has no next one to predict
-            model_.loss = OpNode{CrossEntropy{rows_, seq_, config_.vocab_size}, "loss", {logits, tokens}, {}};
+            model_.loss = OpNode{CrossEntropy{rows_, seq_, config_.vocab_size}, "loss", {logits, tokens_}, {}};
+        return std::move(model_);
+    }
+
+    /// The step of one more token each sequence, after `past` of them.
+    Model build_decode(std::int64_t past) {
+        add_embeddings();
+        const Contents of_positions = positions_operand(batch_, past).contents;
+        const TensorId positions = tensor({.name = "positions",
+                                           .role = Role::tokens,
+                                           .shape = {batch_, 1},
+                                           .element = ElementType::int32,
+                                           .contents = of_positions});
+        const TensorId x = op(EmbeddingAt{rows_, seq_, config_.n_embd, config_.vocab_size, config_.n_ctx}, "wte+wpe",
+                              {tokens_, positions, wte_, wpe_}, activation("wte+wpe.out", config_.n_embd));
+        const TensorId logits = add_layers(x, [&](const std::string& layer, TensorId qkv, double scale) {
+            return cached_attention(layer, qkv, positions, past, scale);
+        });
+        model_.inputs = {tokens_, positions};
+        model_.outputs = {logits};
         return std::move(model_);
     }
 
   private:
+    void add_embeddings() {
+        tokens_ = tensor({.name = "tokens",
+                          .role = Role::tokens,
+                          .shape = {batch_, seq_},
+                          .element = ElementType::int32,
+                          .contents = Contents::below(config_.vocab_size)});
+        wte_ = matrix("wte.weight", config_.vocab_size, config_.n_embd, config_.initializer_range);
+        wpe_ = matrix("wpe.weight", config_.n_ctx, config_.n_embd, config_.initializer_range);
+    }
+
+    /// All blocks and the language model's head, which makes the logits. `attend(layer, qkv, scale)` adds the ops of
+    /// attention.
+    TensorId add_layers(TensorId x, const auto& attend) {
+        for (std::int64_t i = 0; i < config_.n_layer; ++i) x = block(i, x, attend);
+        x = layer_norm("ln_f", x);
+        const TensorId head = config_.tie_word_embeddings ? wte_
+                                                          : matrix("lm_head.weight", config_.vocab_size, config_.n_embd,
+                                                                   config_.initializer_range);
+        const TensorId logits =
+            tensor({.name = "logits", .role = Role::logits, .shape = {batch_, seq_, config_.vocab_size}});
+        return op(Gemm{rows_, config_.vocab_size, config_.n_embd, true}, "lm_head", {x, head}, logits);
+    }
+
     /// One transformer block: attention and MLP, each after a layer norm and added to the residual stream x.
-    TensorId block(std::int64_t index, TensorId x, AttentionKind kind) {
+    TensorId block(std::int64_t index, TensorId x, const auto& attend) {
         const std::string h = fmt::format("h.{}", index);
         const std::int64_t width = config_.n_embd, inner = config_.n_inner ? config_.n_inner : 4 * width;
         // The residual stream sums 2 n_layer projections, so their initial variance is divided by that number.
@@ -62,8 +92,7 @@ class Gpt2Builder {
 
         TensorId y = layer_norm(h + ".ln_1", x);
         y = linear(h + ".attn.c_attn", y, width, 3 * width, config_.initializer_range);
-        y = kind == AttentionKind::fused ? fused_attention(h + ".attn", y, scale(index))
-                                         : unfused_attention(h + ".attn", y, scale(index));
+        y = attend(h + ".attn", y, scale(index));
         y = linear(h + ".attn.c_proj", y, width, width, residual_std);
         x = op(ResidualAdd{rows_, width}, h, {y, x}, activation(h + ".attn.residual", width));
 
@@ -111,6 +140,31 @@ class Gpt2Builder {
         return op(AttentionContext{shape()}, layer, {y, qkv}, activation(layer + ".out", config_.n_embd));
     }
 
+    /// Each layer's cache is there before the step, with room for the new token.
+    TensorId cached_attention(const std::string& layer, TensorId qkv, TensorId positions, std::int64_t past,
+                              double scale) {
+        const CachedAttention op{.batch = batch_,
+                                 .heads = config_.n_head,
+                                 .kv_heads = config_.n_head,
+                                 .queries = seq_,
+                                 .past = past,
+                                 .head_size = shape().head_size,
+                                 .scale = scale};
+        const auto cache = [&](const char* name, bool is_resident) {
+            return tensor({.name = layer + name,
+                           .role = Role::cache,
+                           .shape = {batch_, op.kv_heads, op.keys(), op.head_size},
+                           .contents = Contents::normal(),
+                           .resident = is_resident});
+        };
+        const TensorId keys = cache(".key_cache", true), values = cache(".value_cache", true),
+                       more_keys = cache(".key_cache.appended", false),
+                       more_values = cache(".value_cache.appended", false),
+                       out = activation(layer + ".out", config_.n_embd);
+        model_.ops.push_back({op, layer, {qkv, keys, values, positions}, {more_keys, more_values, out}});
+        return out;
+    }
+
     AttentionShape shape() const { return {batch_, config_.n_head, seq_, config_.n_embd / config_.n_head}; }
 
     double scale(std::int64_t layer) const {
@@ -143,6 +197,7 @@ class Gpt2Builder {
     const Gpt2Config& config_;
     const std::int64_t rows_, batch_, seq_;
     Model model_;
+    TensorId tokens_ = 0, wte_ = 0, wpe_ = 0;
 };
 
 }  // namespace
@@ -173,7 +228,9 @@ ModelSpec gpt2_spec(const Gpt2Config& c) {
     ModelSpec spec{.name = c.name};
     spec.axes = {{.name = "batch"},
                  {.name = "seq", .usual = c.n_ctx, .most = c.n_ctx, .most_is = "n_ctx"},
-                 {.name = "attention"}};
+                 {.name = "attention"},
+                 {.name = "phase"},
+                 {.name = "past", .usual = c.n_ctx - 1, .most = c.n_ctx - 1, .most_is = "largest past"}};
     spec.description = fmt::format(
         "{}: n_embd {}, n_layer {}, n_head {}, n_ctx {}, vocab_size {}, n_inner {}, layer_norm_epsilon {}, scale_attn_weights {}, scale_attn_by_inverse_layer_idx {}, reorder_and_upcast_attn {}, initializer_range {}, tie_word_embeddings {}",
         c.name, c.n_embd, c.n_layer, c.n_head, c.n_ctx, c.vocab_size, c.n_inner, c.layer_norm_epsilon,
@@ -183,6 +240,7 @@ ModelSpec gpt2_spec(const Gpt2Config& c) {
     if (c.activation != Activation::gelu_tanh)
         spec.description += fmt::format(", activation {}", facts_of(c.activation).kind);
     spec.build_at = [c](const ModelPoint& point) {
+        if (point.word("phase") == "decode") return make_gpt2_decode(c, point.count("batch"), point.count("past"));
         const bool fused = point.word("attention") == "fused";
         return make_gpt2(c, point.count("batch"), point.count("seq"),
                          fused ? AttentionKind::fused : AttentionKind::unfused);
@@ -202,6 +260,15 @@ Model make_gpt2(const Gpt2Config& config, std::int64_t batch, std::int64_t seq, 
     if (seq > config.n_ctx)
         throw UsageError(fmt::format("seq {} is over {}'s n_ctx {}", seq, config.name, config.n_ctx));
     return Gpt2Builder(config, batch, seq).build(attention);
+}
+
+Model make_gpt2_decode(const Gpt2Config& config, std::int64_t batch, std::int64_t past) {
+    if (batch < 1) throw UsageError(fmt::format("batch {} must be at least 1", batch));
+    if (past < 0) throw UsageError(fmt::format("past {} must be at least 0", past));
+    if (past >= config.n_ctx)
+        throw UsageError(
+            fmt::format("past {} leaves {}'s n_ctx {} no room for a token", past, config.name, config.n_ctx));
+    return Gpt2Builder(config, batch, 1).build_decode(past);
 }
 
 }  // namespace kbench

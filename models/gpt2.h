@@ -34,7 +34,8 @@ Gpt2Config parse_gpt2_config(const std::string& text, const std::string& path);
 std::span<const Gpt2Config> gpt2_configs();
 const Gpt2Config& gpt2_config(std::string_view name);  ///< one of gpt2_configs()
 
-/// The registry's row. Axes: batch, seq up to n_ctx, attention fused or unfused.
+/// The registry's row. Axes: batch; phase forward or decode; of the forward seq up to n_ctx, and attention fused or
+/// unfused; of decode past up to n_ctx - 1.
 ModelSpec gpt2_spec(const Gpt2Config& config);
 std::vector<ModelSpec> gpt2_models();
 ModelSpec read_gpt2(const std::string& text, const std::string& path);
@@ -43,5 +44,10 @@ const FamilyKeys& gpt2_keys();
 
 /// The forward pass. Throws UsageError when seq is not in [1, n_ctx] or batch is not positive.
 Model make_gpt2(const Gpt2Config& config, std::int64_t batch, std::int64_t seq, AttentionKind attention);
+
+/// The step that makes the logits of one more token of each sequence, after `past` tokens whose keys and values lie in
+/// the caches h.N.attn.key_cache and value_cache. Inputs: tokens [batch, 1], and positions [batch, 1], which are `past`
+/// unless a file says less. Throws UsageError when past is not in [0, n_ctx) or batch is not positive.
+Model make_gpt2_decode(const Gpt2Config& config, std::int64_t batch, std::int64_t past);
 
 }  // namespace kbench

@@ -12,7 +12,7 @@ constexpr double million = 1e6, seconds_per_hour = 3600, ms_per_s = 1e3;
 
 ValueRow value_of(std::size_t run, const Point& point, const Result& result, std::optional<double> dollars_per_hour) {
     const EndToEnd& times = *point.end_to_end;
-    const std::optional<std::int64_t> batch = point.axes.count("batch"), seq = point.seq();
+    const std::optional<std::int64_t> batch = point.axes.count("batch"), tokens = point.tokens_of_sequence();
     ValueRow row;
     row.run = run;
     row.latency_ms = Interval::of(times.latency.summary_ms);
@@ -23,7 +23,8 @@ ValueRow value_of(std::size_t run, const Point& point, const Result& result, std
         const double sequences = static_cast<double>(*batch);
         const Interval dollars = scaled(row.latency_ms, *dollars_per_hour / seconds_per_hour / ms_per_s);
         row.dollars_per_million_sequences = scaled(dollars, million / sequences);
-        if (seq) row.dollars_per_million_tokens = scaled(dollars, million / (sequences * static_cast<double>(*seq)));
+        if (tokens)
+            row.dollars_per_million_tokens = scaled(dollars, million / (sequences * static_cast<double>(*tokens)));
     }
     if (const std::optional<Roof> roof = Roofs(result).bandwidth(Level::dram))
         row.latency_bandwidth_gb = row.latency_ms.value / ms_per_s * roof->per_s * 1e-9;

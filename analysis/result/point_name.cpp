@@ -64,8 +64,10 @@ constexpr TimedWords directions_timed[] = {
 }  // namespace
 
 const TimedWords& timed_words(const Point& point) {
-    static constexpr TimedWords of_program{"", "iteration", "iteration", "iterations"};
+    static constexpr TimedWords of_program{"", "iteration", "iteration", "iterations"},
+        of_decode{"fwd", "decode step", "decode step", "decode steps"};
     if (point.program) return of_program;
+    if (point.decodes()) return of_decode;
     const auto found = std::ranges::find(directions_timed, point.direction(), &TimedWords::direction);
     return found == std::end(directions_timed) ? directions_timed[0] : *found;
 }

@@ -24,7 +24,8 @@ std::int64_t count_of(const ClaimRequest& request, const ModelAxis& axis) {
 std::string what_ran(const ClaimRequest& request) {
     std::string what = request.problem ? fmt::format("{} {}", request.op, request.shape) : request.spec.name;
     for (const ModelAxis& axis : request.spec.axes)
-        if (axis.is_count()) what += fmt::format(", {} {}", axis.name, count_of(request, axis));
+        if (axis.is_count() && axis.row().is_of_phase("forward"))
+            what += fmt::format(", {} {}", axis.name, count_of(request, axis));
     for (const auto& [axis, word] : request.at.words) what += fmt::format(", {} {}", axis, word);
     if (request.direction != "fwd")
         what += request.direction == "train" ? ", a training step" : ", " + request.direction;

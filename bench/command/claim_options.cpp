@@ -105,9 +105,7 @@ std::span<const OptionOf<ClaimRequest>> claim_options() {
                            {"--config", "FILE", "", "a model's config.json instead of --model",
                             [](ClaimRequest& r, const std::string& text) { r.config_file = text; }}};
         for (const Axis* axis : axes_in_order())
-            // What a model is built at: of sequences that are padded a claim is about all frames.
-            if (!axis->option.empty() && axis->kind != AxisKind::name && (axis->of_model || axis->name == "batch"))
-                options.push_back(axis_option(*axis));
+            if (is_of_forwards_shapes(*axis)) options.push_back(axis_option(*axis));
         options.push_back({"--op", "OP", "", "one op instead of a model (`kbench list ops`)",
                            [](ClaimRequest& r, const std::string& text) { r.op = text; }});
         options.push_back({"--shape", "SHAPE", "", "its shape, such as m4096n4096k4096",

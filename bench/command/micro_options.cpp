@@ -209,9 +209,7 @@ std::span<const OptionOf<MicroRequest>> micro_options() {
     static const Options all = [] {
         Options options(std::begin(table), std::begin(table) + before_axes);
         for (const Axis* axis : axes_in_order())
-            // What shapes depend on: those of padded batches do not on the lengths in them.
-            if (!axis->option.empty() && axis->kind != AxisKind::name && (axis->of_model || axis->name == "batch"))
-                options.push_back(axis_option(*axis));
+            if (is_of_forwards_shapes(*axis)) options.push_back(axis_option(*axis));
         options.insert(options.end(), std::begin(table) + before_axes, std::end(table));
         return options;
     }();

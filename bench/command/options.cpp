@@ -238,7 +238,9 @@ void take_shape_of_tokens(RunOptions& run) {
     const std::vector<std::int64_t> shape = read_integers(tokens->second, "token").shape;
     if (shape.size() != 2 || shape[0] < 1 || shape[1] < 1) return;
     run.values.try_emplace("batch", std::vector<AxisValue>{shape[0]});
-    run.values.try_emplace("seq", std::vector<AxisValue>{shape[1]});
+    const auto phases = run.values.find("phase");
+    if (phases == run.values.end() || std::ranges::count(phases->second, AxisValue("forward")) > 0)
+        run.values.try_emplace("seq", std::vector<AxisValue>{shape[1]});
 }
 
 /// Before anything is built: a list would fail at its last value.

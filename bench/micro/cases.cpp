@@ -40,7 +40,7 @@ std::vector<AxisValue> usual_values(const ModelAxis& axis) {
     return words;
 }
 
-/// Every combination of values, in the order of a sweep's points: words change the fastest.
+/// Every combination of values at the usual phase, in the order of a sweep's points: words change the fastest.
 std::vector<ModelPoint> points_of(const ModelSpec& model, const AxisLists& asked) {
     for (const auto& [name, values] : asked)
         if (model.axis(name) == nullptr)
@@ -49,7 +49,7 @@ std::vector<ModelPoint> points_of(const ModelSpec& model, const AxisLists& asked
     std::vector<ModelPoint> points(1);
     for (const Axis* axis : axes_in_order()) {
         const ModelAxis* own = model.axis(axis->name);
-        if (own == nullptr) continue;
+        if (own == nullptr || axis->name == "phase") continue;
         const auto given = asked.find(axis->name);
         std::vector<ModelPoint> more;
         for (const ModelPoint& point : points)

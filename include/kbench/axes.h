@@ -7,6 +7,7 @@
 //     kbench::said(kbench::axis_named("batch"), *values.find("batch"));  // "batch 4"
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -61,10 +62,15 @@ struct Axis {
     bool of_model = false;            ///< only points whose model asks for it have it
     bool of_training = false;         ///< only points with direction train have it
     bool of_backward = false;         ///< only points with direction bwd or train have it
-    bool needed = false;              ///< a point in a file without it is refused
-    int since = 1;                    ///< schema version that added it; points of older files have its usual value
+    std::span<const std::string_view> phases = {};  ///< only points of these phases have it; empty: all
+    bool needed = false;                            ///< a point in a file without it is refused
+    int since = 1;  ///< schema version that added it; points of older files have its usual value
 
     std::string_view in_full() const { return title.empty() ? name : title; }
+    /// Whether a point of that phase may have the axis.
+    bool is_of_phase(std::string_view phase) const {
+        return phases.empty() || std::ranges::find(phases, phase) != phases.end();
+    }
     /// Whether the value is shown without the axis's name: "fp16", not "precision fp16".
     bool is_bare() const { return kind != AxisKind::count && always_told; }
     std::span<const std::string_view> offered_words() const { return offered.empty() ? words : offered; }

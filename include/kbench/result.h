@@ -313,6 +313,12 @@ struct Point {
     std::int64_t batch() const { return axes.count("batch").value_or(1); }
     /// Nothing for a point without sequences of tokens.
     std::optional<std::int64_t> seq() const { return axes.count("seq"); }
+    /// Whether it makes one more token of each sequence.
+    bool decodes() const { return axes.text("phase") == "decode"; }
+    /// Tokens of each sequence that are timed; nothing for a point without sequences of tokens.
+    std::optional<std::int64_t> tokens_of_sequence() const {
+        return decodes() ? std::optional<std::int64_t>(1) : seq();
+    }
 
     void set(std::string_view axis, std::int64_t value) { axes.set(axis, value); }
     void set(std::string_view axis, std::string_view value) { axes.set(axis, std::string(value)); }

@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::string_view backend_words[] = {"cuda", "cpu"};
 constexpr std::string_view attention_words[] = {"fused", "unfused"};
+constexpr std::string_view phase_words[] = {"forward", "decode"};
+constexpr std::string_view of_forward[] = {"forward"};
+constexpr std::string_view of_decode[] = {"decode"};
 constexpr std::string_view cell_words[] = {"lstm", "gru", "rnn"};
 constexpr std::string_view lengths_offered[] = {"full", "librispeech-like"};
 constexpr std::string_view direction_words[] = {"fwd", "bwd", "train"};
@@ -53,7 +56,8 @@ std::span<const Axis> axes() {
          .words = attention_words,
          .usual = "fused",
          .option = "KIND",
-         .of_model = true},
+         .of_model = true,
+         .phases = of_forward},
         {.name = "batch",
          .unit = "sequences",
          .what = "sequences at once",
@@ -73,7 +77,20 @@ std::span<const Axis> axes() {
          .otherwise = "the model's n_ctx",
          .sweeps = true,
          .always_told = true,
-         .of_model = true},
+         .of_model = true,
+         .phases = of_forward},
+        {.name = "past",
+         .title = "past length",
+         .unit = "tokens",
+         .what = "tokens in the cache before the new one",
+         .order = 31,
+         .option = "N",
+         .otherwise = "the model's n_ctx less 1, of --phase decode",
+         .sweeps = true,
+         .always_told = true,
+         .of_model = true,
+         .phases = of_decode,
+         .since = 6},
         {.name = "frames",
          .unit = "frames",
          .what = "frames of the longest utterance",
@@ -138,6 +155,18 @@ std::span<const Axis> axes() {
          .sweeps = true,
          .beside_model = true,
          .needed = true},
+        {.name = "phase",
+         .what =
+             "forward (all tokens at once) or decode (one token more, after those whose keys and values are cached)",
+         .kind = AxisKind::word,
+         .words = phase_words,
+         .usual = "forward",
+         .order = 27,
+         .option = "PHASE",
+         .sweeps = true,
+         .beside_model = true,
+         .of_model = true,
+         .since = 6},
         {.name = "optimizer",
          .what =
              "of --direction train: adamw, which it takes unless asked, or none for forward, loss and backward alone",

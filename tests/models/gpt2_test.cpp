@@ -49,6 +49,29 @@ TEST(Gpt2, UnfusedAttentionIsFourOps) {
                                        "h.0.attn attention_context"}));
 }
 
+TEST(Gpt2, ADecodeStepIsTheForwardOfOneTokenOverACache) {
+    const Model forward = make_gpt2(tiny(), 2, 1, AttentionKind::fused), decode = make_gpt2_decode(tiny(), 2, 5);
+    ASSERT_EQ(decode.ops.size(), forward.ops.size());
+    for (std::size_t i = 0; i < decode.ops.size(); ++i) {
+        EXPECT_EQ(decode.ops[i].layer, forward.ops[i].layer);
+        if (decode.ops[i].op.is<EmbeddingAt>() || decode.ops[i].op.is<CachedAttention>()) continue;
+        EXPECT_EQ(decode.ops[i].op, forward.ops[i].op) << decode.ops[i].layer;
+    }
+    EXPECT_EQ(decode.ops.front().op, Op(EmbeddingAt{2, 1, 12, 11, 8}));
+    EXPECT_EQ(decode.parameter_count(), forward.parameter_count());
+    EXPECT_FALSE(decode.loss);
+    const Tensor& cache = find(decode, "h.1.attn.value_cache");
+    EXPECT_THAT(cache.shape, ElementsAre(2, 3, 6, 4)) << "batch, heads, past and the new token, head size";
+    EXPECT_EQ(cache.role, Role::cache);
+    EXPECT_TRUE(cache.resident);
+    const Tensor& positions = find(decode, "positions");
+    EXPECT_THAT(positions.shape, ElementsAre(2, 1));
+    EXPECT_EQ(positions.contents.numbers[0], 5);
+    EXPECT_THAT(decode.inputs, ElementsAre(0, &positions - decode.tensors.data()));
+    EXPECT_THROW(make_gpt2_decode(tiny(), 2, 8), UsageError) << "n_ctx tokens came before";
+    EXPECT_NO_THROW(make_gpt2_decode(tiny(), 2, 7));
+}
+
 TEST(Gpt2, ModelBeginsWithTheEmbeddingAndEndsWithTheHead) {
     const Model model = make_gpt2(tiny(), 2, 4, AttentionKind::fused);
     EXPECT_EQ(model.ops.size(), 1u + 2 * 14 + 2);

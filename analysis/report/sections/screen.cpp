@@ -45,7 +45,7 @@ Told told_latency(const Point& point) {
     std::vector<std::string> more;
     if (ms.has_interval()) more.push_back(fmt::format("95 % CI [{}, {}]", show(ms.ci_low), show(ms.ci_high)));
     if (!times.converged) more.push_back("not converged");
-    return {fmt::format("{} {}", show(ms.median), unit.name), joined(more, ", ")};
+    return {fmt::format("{} {}{}", show(ms.median), unit.name, point.decodes() ? " a token" : ""), joined(more, ", ")};
 }
 
 std::string latency_line(const Point& point) {

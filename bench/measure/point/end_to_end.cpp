@@ -82,16 +82,17 @@ void sample_end_to_end(const PartContext& at, Forward& forward, RoofWatch* roofs
         row.timing(end_to_end) = std::move(sampled.timing);
     }
     const double seconds = end_to_end.latency.summary_ms.median * 1e-3;
-    // Models with a sequence length have sequences and tokens, and utterances count as sequences. Other models have
-    // only FLOP/s.
-    const std::optional<std::int64_t> batch = at.point.axes.count("batch"), seq = at.point.seq();
+    // Models with a sequence length have sequences and tokens, and utterances count as sequences. A decode step has
+    // tokens alone. Other models have only FLOP/s.
+    const std::optional<std::int64_t> batch = at.point.axes.count("batch"), seq = at.point.seq(),
+                                      tokens_each = at.point.tokens_of_sequence();
     const auto sequences = static_cast<double>(batch.value_or(0));
-    const double tokens = sequences * static_cast<double>(seq.value_or(0));
+    const double tokens = sequences * static_cast<double>(tokens_each.value_or(0));
     if (batch && seq) end_to_end.sequences_per_s = sequences / seconds;
-    if (batch && seq) end_to_end.tokens_per_s = *end_to_end.sequences_per_s * static_cast<double>(*seq);
+    if (batch && tokens_each) end_to_end.tokens_per_s = sequences / seconds * static_cast<double>(*tokens_each);
     const auto energy_per = [&](double amount) { return energy_of(at.point.conditions, seconds / amount, busy_share); };
     if (batch && (seq || at.point.axes.count("frames"))) end_to_end.energy_per_sequence_j = energy_per(sequences);
-    if (batch && seq) end_to_end.energy_per_token_j = energy_per(tokens);
+    if (batch && tokens_each) end_to_end.energy_per_token_j = energy_per(tokens);
     at.point.end_to_end = std::move(end_to_end);
 }
 

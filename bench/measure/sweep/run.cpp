@@ -55,7 +55,7 @@ class Sweep {
           progress_(progress),
           roofs_(roofs),
           plans_(options, device) {
-        if (options.weights) checkpoint_ = std::make_unique<CheckpointWeights>(*options.weights);
+        if (options.weights) checkpoint_ = std::make_unique<CheckpointWeights>(*options.weights, options.seed);
     }
 
     /// Fills in `point`. `number`: "[3/18]". Throws UsageError and Stopped; all else is the point's status and reason.
@@ -308,7 +308,7 @@ void refuse_points(const RunOptions& asked, Device& device) {
     options.model = with_given_texts(asked.model, asked.inputs);
     const PointPlans plans(options, device);
     std::unique_ptr<CheckpointWeights> checkpoint;
-    if (options.weights) checkpoint = std::make_unique<CheckpointWeights>(*options.weights);
+    if (options.weights) checkpoint = std::make_unique<CheckpointWeights>(*options.weights, options.seed);
     const auto tokens = options.inputs.find("tokens");
     std::error_code none;  // a pipe or a terminal is read once, by the run
     const bool reads_tokens =

@@ -2,6 +2,7 @@
 #include "bench/measure/sweep/sweep.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -61,6 +62,24 @@ bool is_of_direction(const Axis& axis, const PointSpec& point) {
     return !axis.of_backward || direction != "fwd";
 }
 
+/// Whether a point of its phase can have the axis. A forward does not say that it is one, as none did before there were
+/// phases.
+bool is_of_phase(const Axis& axis, const PointSpec& point) {
+    if (axis.name == "phase") return !point.axes.is_usual(axis);
+    return axis.is_of_phase(point.axes.text("phase"));
+}
+
+/// What other phases alone have goes. A decode step makes no gradients.
+void complete_phase(PointSpec& point) {
+    const std::string phase = point.axes.text("phase"), direction = point.axes.text("direction");
+    if (phase != "forward" && direction != "fwd")
+        throw UsageError(fmt::format("--direction {}: --phase {} has fwd alone", direction, phase));
+    std::vector<std::string_view> others;
+    for (const Axis& axis : axes())
+        if (!is_of_phase(axis, point)) others.push_back(axis.name);
+    for (const std::string_view axis : others) point.axes.erase(axis);
+}
+
 /// What belongs to training alone: a training step updates weights unless asked otherwise, and other points have none
 /// of it.
 void complete_training(PointSpec& point, const SweepOptions& sweep) {
@@ -97,13 +116,21 @@ std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues&
     std::vector<PointSpec> points;
     for (int repeat = 1; repeat <= sweep.repeats; ++repeat) {
         for (std::size_t i = 0; i < round; ++i) {
-            PointSpec& point = points.emplace_back();
+            PointSpec point;
             point.axes.set("repeat", repeat);
+            std::vector<const AxisGroup*> beyond_first;
             std::size_t rest = i;
             for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
+                if (rest % group->size() > 0) beyond_first.push_back(&*group);
                 for (const auto& [axis, values] : group->axes) point.axes.set(axis->name, values[rest % group->size()]);
                 rest /= group->size();
             }
+            // A phase that has none of a list's axes has one point for the whole list.
+            const bool is_repeated = std::ranges::any_of(beyond_first, [&](const AxisGroup* group) {
+                return std::ranges::none_of(
+                    group->axes, [&](const auto& of) { return of.first->is_of_phase(point.axes.text("phase")); });
+            });
+            if (!is_repeated) points.push_back(std::move(point));
         }
     }
     for (const Axis& axis : axes())
@@ -111,7 +138,14 @@ std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues&
             std::ranges::none_of(points, [&](const PointSpec& p) { return is_of_direction(axis, p); }))
             throw UsageError(fmt::format("--{}: only --direction {} has one", axis.name,
                                          axis.of_training ? "train" : "bwd or train"));
-    for (PointSpec& point : points) complete_training(point, sweep);
+    for (const Axis& axis : axes())
+        if (sweep.values.contains(axis.name) &&
+            std::ranges::none_of(points, [&](const PointSpec& p) { return axis.is_of_phase(p.axes.text("phase")); }))
+            throw UsageError(fmt::format("--{}: only --phase {} has one", axis.name, fmt::join(axis.phases, " or ")));
+    for (PointSpec& point : points) {
+        complete_phase(point);
+        complete_training(point, sweep);
+    }
     std::set<std::string> names;
     for (const PointSpec& point : points)
         if (!names.insert(point.name()).second)

@@ -77,17 +77,22 @@ class Checkpoint {
 /// They must have been checked against the model.
 class CheckpointWeights final : public WeightSource {
   public:
-    /// Throws UsageError when a file is damaged.
-    explicit CheckpointWeights(const std::filesystem::path& path) : checkpoint_(path) {}
+    /// Throws UsageError when a file is damaged. What is no weight, such as a cache, is random by `seed`.
+    explicit CheckpointWeights(const std::filesystem::path& path, std::uint64_t seed = 1)
+        : checkpoint_(path), seed_(seed) {}
     /// Throws UsageError when a weight of `model` is missing or of the wrong shape or type.
     void check(const Model& model) { checkpoint_.check(model); }
     void read(const Tensor& tensor, DataType type, void* destination, std::int64_t row_stride_elements) override {
-        checkpoint_.load(tensor, type, destination, row_stride_elements);
+        if (tensor.role == Role::weights)
+            checkpoint_.load(tensor, type, destination, row_stride_elements);
+        else
+            fill_random(tensor, seed_, type, destination, row_stride_elements);
     }
     std::string name() const override { return checkpoint_.name(); }
 
   private:
     Checkpoint checkpoint_;
+    std::uint64_t seed_;
 };
 
 }  // namespace kbench

@@ -93,6 +93,7 @@ TEST(Options, EveryAxisWithAnOptionSetsItsPoints) {
         std::vector<std::string> arguments{"--model", model, option, value};
         if (axis.of_training || axis.of_backward)
             arguments.insert(arguments.end(), {"--direction", "train", "--precision", "bf16"});
+        if (!axis.phases.empty()) arguments.insert(arguments.end(), {"--phase", std::string(axis.phases.front())});
         const RunRequest request = parse_run(arguments).request;
         EXPECT_EQ(text_of(*request.run.points().at(0).axes.find(axis.name)), value);
         EXPECT_THAT(refusal({"--model", model, option, "-1"}), HasSubstr(option + " '-1': must be "));
@@ -116,7 +117,7 @@ TEST(Options, ZippedListsAreOfOneLength) {
                 HasSubstr("--seq has 2 values and --batch 3"));
     EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch"}), HasSubstr("--zip 'batch': must be two or "));
     EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch,heads"}),
-                HasSubstr("one of direction, seq, frames, batch, "));
+                HasSubstr("one of direction, phase, seq, past, frames, batch, "));
 }
 
 TEST(Options, ASweepIsResumedWhereItsDirectoryIsNamed) {

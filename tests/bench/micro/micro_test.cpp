@@ -274,7 +274,7 @@ TEST(MicroOptions, AnAxisThatNothingWouldReadIsRefused) {
         return refusal_of([&] { asked_problems(request_of(arguments)); });
     };
     EXPECT_EQ(refusal({"--shapes-of", "gpt2", "--frames", "100"}),
-              "--frames: gpt2 has no frames; it has batch, seq, attention");
+              "--frames: gpt2 has no frames; it has batch, seq, attention, phase, past");
     EXPECT_EQ(refusal({"--shapes-of", "deepspeech2", "--seq", "8"}),
               "--seq: deepspeech2 has no seq; it has batch, frames, cell, lengths");
     EXPECT_EQ(refusal({"--suite", "deepbench", "--batch", "4"}),

@@ -20,6 +20,8 @@ AxisValues gpt2() {
     AxisValues values;
     values.set("seq", 1024);
     values.set("attention", "fused");
+    values.set("phase", "forward");
+    values.set("past", 1023);
     return values;
 }
 
@@ -117,7 +119,8 @@ TEST(SweepPoints, EverySweptAxisHasItsPlaceAndGoesInStep) {
             is_count ? std::vector<AxisValue>{2, 3} : std::vector<AxisValue>{"fp16", "fp64"};
         sweep.values[std::string(axis->name)] = values;
         AxisValues own = gpt2();
-        if (axis->of_model) own.set(axis->name, 1024);
+        if (axis->of_model && is_count) own.set(axis->name, 1024);
+        if (!axis->phases.empty()) sweep.values["phase"] = {std::string(axis->phases.front())};
         const std::vector<PointSpec> points = sweep_points(sweep, own);
         ASSERT_EQ(points.size(), 2u) << axis->name;
         for (std::size_t i = 0; i < 2; ++i) {
@@ -167,6 +170,30 @@ TEST(SweepPoints, OnlyABackwardHasABlockToRecompute) {
     sweep.values.erase("recompute");
     sweep.values["direction"] = {"bwd"};
     EXPECT_EQ(sweep_points(sweep, gpt2())[0].axes.text("recompute"), "none");
+}
+
+TEST(SweepPoints, OfAPhaseHaveItsAxesAlone) {
+    SweepOptions sweep;
+    sweep.values["phase"] = {"decode"};
+    sweep.values["past"] = {127, 1023};
+    EXPECT_THAT(names(sweep), ElementsAre("decode-past127-batch1-fp32", "decode-past1023-batch1-fp32"));
+    for (const char* axis : {"seq", "attention"})
+        EXPECT_EQ(sweep_points(sweep, gpt2())[0].axes.find(axis), nullptr) << axis;
+    sweep.values.clear();
+    const PointSpec forward = sweep_points(sweep, gpt2()).front();
+    EXPECT_EQ(forward.name(), "seq1024-batch1-fp32");
+    for (const char* axis : {"phase", "past"}) EXPECT_EQ(forward.axes.find(axis), nullptr) << axis;
+    // A list that one phase alone has is no list for the other.
+    sweep.values["phase"] = {"forward", "decode"};
+    sweep.values["seq"] = {128, 512};
+    EXPECT_THAT(names(sweep), ElementsAre("seq128-batch1-fp32", "seq512-batch1-fp32", "decode-past1023-batch1-fp32"));
+    sweep.values["phase"] = {"decode"};
+    EXPECT_EQ(refusal_of([&] { sweep_points(sweep, gpt2()); }), "--seq: only --phase forward has one");
+    sweep.values.erase("seq");
+    sweep.values["direction"] = {"train"};
+    EXPECT_EQ(refusal_of([&] { sweep_points(sweep, gpt2()); }), "--direction train: --phase decode has fwd alone");
+    sweep.values = {{"past", {7}}};
+    EXPECT_EQ(refusal_of([&] { sweep_points(sweep, gpt2()); }), "--past: only --phase decode has one");
 }
 
 TEST(SweepPoints, OfAModelWithoutALengthHaveNone) {
