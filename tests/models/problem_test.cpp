@@ -83,6 +83,10 @@ constexpr Written written[] = {
     {"layernorm", "r10w20a"},
     {"rmsnorm", "r10w20a"},
     {"embedding", "r12w4v9s6ap"},
+    {"embedding_at", "r1w1280v50257p1024"},
+    {"embedding_at", "r12w4v9p8s6"},
+    {"cached_attention", "b1h20q1k1024d64"},
+    {"cached_attention", "b2h6q3k10d5g2w4"},
     {"adamw", "n1000t3mc"},
 };
 

@@ -32,10 +32,10 @@ std::string axes_text(const ModelSpec& model) {
 }
 
 void list_models() {
-    put("{:<22} {:>14}  {:<56} {}\n", "model", "parameters", "axes", "configuration");
+    put("{:<22} {:>14}  {:<106} {}\n", "model", "parameters", "axes", "configuration");
     for (const ModelSpec& model : builtin_models()) {
         const std::string_view configuration = model.description;
-        put("{:<22} {:>14}  {:<56} {}\n", model.name, model.build({}).parameter_count(), axes_text(model),
+        put("{:<22} {:>14}  {:<106} {}\n", model.name, model.build({}).parameter_count(), axes_text(model),
             configuration.substr(configuration.find(": ") + 2));
     }
 }

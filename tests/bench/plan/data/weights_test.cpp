@@ -97,6 +97,18 @@ TEST_F(SafetensorsFile, AcceptsThePrefixAndIgnoresWhatTheModelLacks) {
     EXPECT_EQ(weights.name(), "model.safetensors");
 }
 
+TEST_F(SafetensorsFile, HasNoCacheWhichIsRandomThen) {
+    const auto path = write(file_of(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", file_bytes_of<float>({5})));
+    CheckpointWeights weights(path, 7);
+    RandomWeights random(7);
+    const Tensor cache{.name = "h.0.attn.key_cache", .role = Role::cache, .shape = {3, 5}, .resident = true};
+    std::vector<float> values(15), expected(15);
+    weights.read(cache, DataType::fp32, values.data(), 5);
+    random.read(cache, DataType::fp32, expected.data(), 5);
+    EXPECT_EQ(values, expected);
+    EXPECT_NE(values[0], values[1]);
+}
+
 TEST_F(SafetensorsFile, ReadsDataThatIsNotAligned) {
     const auto path = write(file_of(R"({"w":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}} )" + std::string(3, ' '),
                                     file_bytes_of<double>({1, 2})));
