@@ -98,7 +98,8 @@ TEST_F(SafetensorsFile, AcceptsThePrefixAndIgnoresWhatTheModelLacks) {
 }
 
 TEST_F(SafetensorsFile, HasNoCacheWhichIsRandomThen) {
-    const auto path = write(file_of(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", file_bytes_of<float>({5})));
+    const auto path =
+        write(file_of(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", file_bytes_of<float>({5})));
     CheckpointWeights weights(path, 7);
     RandomWeights random(7);
     const Tensor cache{.name = "h.0.attn.key_cache", .role = Role::cache, .shape = {3, 5}, .resident = true};
