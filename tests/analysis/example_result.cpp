@@ -154,8 +154,12 @@ Point finished_point(std::string backend, Precision precision, std::int64_t batc
     point.compulsory_bytes =
         static_cast<double>(4 * batch * seq) + static_cast<double>(size_of(storage_type(precision))) *
                                                    static_cast<double>(point.parameters + batch * seq * vocab);
-    point.memory.bytes = {4 * batch * seq, 2 * 774030080, 31457280 * batch, 0, 0, 2 * batch * seq * 50304, 0, 0,
-                          33554432};
+    const auto planned = [&](Role role) -> auto& { return point.memory.bytes[static_cast<std::size_t>(role)]; };
+    planned(Role::tokens) = 4 * batch * seq;
+    planned(Role::weights) = 2 * 774030080;
+    planned(Role::activations) = 31457280 * batch;
+    planned(Role::logits) = 2 * batch * seq * 50304;
+    planned(Role::workspace) = 33554432;
     point.verification = {.enabled = true,
                           .seconds = 2.31,
                           .steps = {{.op = "gemm",
