@@ -73,7 +73,7 @@ struct Problem {
     Arithmetic<T>* parts;
     std::int64_t qkv_width;
     int heads, kv_heads, queries, capacity, head_size, window;
-    int rows;  ///< of a kv head: each query of each head in its group
+    int rows;  ///< each query of each head in a kv head's group
     int splits, span;
     Arithmetic<T> scale_log2;
     bool vectorised;  ///< rows consist of whole vectors
@@ -115,19 +115,101 @@ __device__ A finite(A maximum) {
     return maximum == -infinity<A> ? A(0) : maximum;
 }
 
+/// A lane's columns of the query at `from`.
+template <typename T, int columns, typename ColumnOf>
+__device__ void load_query(Arithmetic<T> (&q)[columns], const T* from, const Problem<T>& problem,
+                           const ColumnOf& column_of) {
+    constexpr int N = vector_width<T>;
+#pragma unroll
+    for (int v = 0; v < columns / N; ++v) {
+        Arithmetic<T> wide[N];
+        widen(load_columns(from, column_of(v), problem), wide);
+#pragma unroll
+        for (int i = 0; i < N; ++i) q[v * N + i] = wide[i];
+    }
+}
+
+/// What a block's warps have of its rows before they are merged.
+template <typename A, int rows, int width>
+struct OfWarps {
+    A out[warps][rows][width];
+    A maximum[warps][rows], sum[warps][rows];
+};
+
+/// The lanes that share a key have all of its sums: merges those of a warp's other keys, and leaves them in `merged`.
+/// `column_of` says where a lane's vector begins.
+template <int lanes, typename A, int rows, int columns, int width, typename ColumnOf>
+__device__ void merge_keys_of_warp(A (&out)[rows][columns], A (&maximum)[rows], A (&sum)[rows],
+                                   OfWarps<A, rows, width>& merged, const ColumnOf& column_of) {
+    const int own_warp = static_cast<int>(threadIdx.x) / warp;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+        const A own = maximum[r];
+#pragma unroll
+        for (int mask = lanes; mask < warp; mask *= 2)
+            maximum[r] = max(maximum[r], __shfl_xor_sync(0xffffffffu, maximum[r], mask));
+        const A factor = power_of_two(own - finite(maximum[r]));
+        sum[r] *= factor;
+#pragma unroll
+        for (int mask = lanes; mask < warp; mask *= 2) sum[r] += __shfl_xor_sync(0xffffffffu, sum[r], mask);
+#pragma unroll
+        for (int c = 0; c < columns; ++c) {
+            out[r][c] *= factor;
+#pragma unroll
+            for (int mask = lanes; mask < warp; mask *= 2) out[r][c] += __shfl_xor_sync(0xffffffffu, out[r][c], mask);
+        }
+        if (threadIdx.x % warp < lanes) {
+#pragma unroll
+            for (int c = 0; c < columns; ++c) merged.out[own_warp][r][column_of(c)] = out[r][c];
+            merged.maximum[own_warp][r] = maximum[r];
+            merged.sum[own_warp][r] = sum[r];
+        }
+    }
+}
+
+/// Merges the warps' rows, from `first_row` of kv head `head` on: into the result where keys are not split, else into
+/// part `split`.
+template <typename T, int rows, int width>
+__device__ void write_rows(const Problem<T>& problem, const OfWarps<Arithmetic<T>, rows, width>& merged, int head,
+                           int split, int first_row) {
+    using A = Arithmetic<T>;
+    for (int index = static_cast<int>(threadIdx.x); index < rows * problem.head_size; index += threads) {
+        const int r = index / problem.head_size, column = index % problem.head_size, row = first_row + r;
+        if (row >= problem.rows) return;
+        A largest = -infinity<A>, total = 0, all = 0;
+#pragma unroll
+        for (int w = 0; w < warps; ++w) largest = max(largest, merged.maximum[w][r]);
+#pragma unroll
+        for (int w = 0; w < warps; ++w) {
+            const A weight = power_of_two(merged.maximum[w][r] - finite(largest));
+            total += weight * merged.out[w][r][column];
+            all += weight * merged.sum[w][r];
+        }
+        if (problem.splits == 1) {
+            problem.out_row(head, row)[column] = static_cast<T>(total / all);
+            continue;
+        }
+        A* const part =
+            problem.parts + ((std::int64_t{head} * problem.rows + row) * problem.splits + split) * problem.pitch();
+        part[column] = total;
+        if (column > 0) continue;
+        part[problem.head_size] = largest;
+        part[problem.head_size + 1] = all;
+    }
+}
+
 template <typename T, int lanes, int vectors, int rows>
 __global__ __launch_bounds__(threads) void attend_keys(Problem<T> problem) {
     using A = Arithmetic<T>;
     constexpr Build build{lanes, vectors, rows};
     constexpr int N = vector_width<T>, columns = vectors * N;
     constexpr int steps = build.steps(), keys_of_step = build.keys_of_step(), keys_at_once = build.keys_at_once();
-    __shared__ A warp_out[warps][rows][lanes * columns];
-    __shared__ A warp_maximum[warps][rows], warp_sum[warps][rows];
+    __shared__ OfWarps<A, rows, lanes * columns> merged;
     let_next_launch();
 
     const int head = static_cast<int>(blockIdx.x) / problem.splits,
               split = static_cast<int>(blockIdx.x) % problem.splits;
-    const int first_row = static_cast<int>(blockIdx.y) * rows, own_warp = static_cast<int>(threadIdx.x) / warp;
+    const int first_row = static_cast<int>(blockIdx.y) * rows;
     const int lane = static_cast<int>(threadIdx.x) % lanes;
     const int own_key = static_cast<int>(threadIdx.x) / lanes;  // among those of a step
     const int sequence = head / problem.kv_heads, kv_head = head % problem.kv_heads;
@@ -148,16 +230,11 @@ __global__ __launch_bounds__(threads) void attend_keys(Problem<T> problem) {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
         const int row = min(first_row + r, problem.rows - 1), query = row / problem.group();
-        const T* from = q_rows + query * problem.qkv_width +
-                        (kv_head * problem.group() + row % problem.group()) * problem.head_size;
         last_key[r] = position + query;
-#pragma unroll
-        for (int v = 0; v < vectors; ++v) {
-            A wide[N];
-            widen(load_columns(from, column_of(v), problem), wide);
-#pragma unroll
-            for (int i = 0; i < N; ++i) q[r][v * N + i] = wide[i];
-        }
+        load_query(q[r],
+                   q_rows + query * problem.qkv_width +
+                       (kv_head * problem.group() + row % problem.group()) * problem.head_size,
+                   problem, column_of);
     }
 
     A out[rows][columns] = {}, maximum[rows], sum[rows] = {};
@@ -237,54 +314,9 @@ __global__ __launch_bounds__(threads) void attend_keys(Problem<T> problem) {
             }
     }
 
-    // The lanes of a key have all of its sums. Those of a warp's other keys are merged, then those of other warps.
-#pragma unroll
-    for (int r = 0; r < rows; ++r) {
-        const A own = maximum[r];
-#pragma unroll
-        for (int mask = lanes; mask < warp; mask *= 2)
-            maximum[r] = max(maximum[r], __shfl_xor_sync(0xffffffffu, maximum[r], mask));
-        const A factor = power_of_two(own - finite(maximum[r]));
-        sum[r] *= factor;
-#pragma unroll
-        for (int mask = lanes; mask < warp; mask *= 2) sum[r] += __shfl_xor_sync(0xffffffffu, sum[r], mask);
-#pragma unroll
-        for (int c = 0; c < columns; ++c) {
-            out[r][c] *= factor;
-#pragma unroll
-            for (int mask = lanes; mask < warp; mask *= 2) out[r][c] += __shfl_xor_sync(0xffffffffu, out[r][c], mask);
-        }
-        if (threadIdx.x % warp < lanes) {
-#pragma unroll
-            for (int c = 0; c < columns; ++c) warp_out[own_warp][r][column_of(c / N) + c % N] = out[r][c];
-            warp_maximum[own_warp][r] = maximum[r];
-            warp_sum[own_warp][r] = sum[r];
-        }
-    }
+    merge_keys_of_warp<lanes>(out, maximum, sum, merged, [&](int c) { return column_of(c / N) + c % N; });
     __syncthreads();
-    for (int index = static_cast<int>(threadIdx.x); index < rows * problem.head_size; index += threads) {
-        const int r = index / problem.head_size, column = index % problem.head_size, row = first_row + r;
-        if (row >= problem.rows) return;
-        A largest = -infinity<A>, total = 0, all = 0;
-#pragma unroll
-        for (int w = 0; w < warps; ++w) largest = max(largest, warp_maximum[w][r]);
-#pragma unroll
-        for (int w = 0; w < warps; ++w) {
-            const A weight = power_of_two(warp_maximum[w][r] - finite(largest));
-            total += weight * warp_out[w][r][column];
-            all += weight * warp_sum[w][r];
-        }
-        if (problem.splits == 1) {
-            problem.out_row(head, row)[column] = static_cast<T>(total / all);
-            continue;
-        }
-        A* const part =
-            problem.parts + ((std::int64_t{head} * problem.rows + row) * problem.splits + split) * problem.pitch();
-        part[column] = total;
-        if (column > 0) continue;
-        part[problem.head_size] = largest;
-        part[problem.head_size + 1] = all;
-    }
+    write_rows(problem, merged, head, split, first_row);
 }
 
 /// A block for each query row.

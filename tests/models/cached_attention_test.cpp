@@ -42,7 +42,7 @@ std::pair<double, double> bytes_over_cache(std::string_view shape, Role role) {
 
 TEST(CachedAttention, ReadsTheCacheOnceAndWritesTheNewRows) {
     const auto of = [](std::string_view shape, Role role) { return bytes_over_cache(shape, role); };
-    const double key = 2 * 2 * 5 * 4;  // of both sequences and kv heads
+    const double key = 2 * 2 * 5 * 4;  // both sequences and kv heads
     EXPECT_EQ(of("b2h6q3k10d5g2", Role::cache), std::pair(2 * 7 * key, 2 * 3 * key)) << "keys and values";
     EXPECT_EQ(of("b2h6q3k10d5g2", Role::activations), std::pair(2. * 3 * (6 + 2 * 2) * 5 * 4, 2. * 3 * 6 * 5 * 4))
         << "the new ones are read as part of qkv";

@@ -234,7 +234,7 @@ TEST(ProgramBandwidth, IsNotRuledOutByOpsOfUnknownShape) {
 TEST(ProgramAnswer, WithTooFewIterationsHasTheFigureWithoutTheConclusion) {
     Result result = example::program({.host_wait_us = 160});
     result.points.front().end_to_end->latency = example::timing(0.78, 5);
-    result.points.front().end_to_end->latency.samples_ms.back() = 0.76;  // of which 140 us are waits: under a fifth
+    result.points.front().end_to_end->latency.samples_ms.back() = 0.76;  // 140 us of that are waits: under a fifth
     const Explained few(std::move(result));
     EXPECT_THAT(few.explanation.answer, Contains(StartsWith("As recorded, the GPU waits for the host for")));
     EXPECT_THAT(few.explanation.answer, Contains(HasSubstr("let the program run for longer")));
