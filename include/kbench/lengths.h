@@ -19,12 +19,6 @@ constexpr std::int64_t steps_of(std::int64_t length, std::int64_t frames_per_ste
 
 /// The operand `lengths` [batch, 1], in input frames. It defaults to `frames` for every sequence, because costs are
 /// those of full lengths and must match what runs.
-inline OperandSpec lengths_operand(std::int64_t batch, std::int64_t frames) {
-    OperandSpec lengths = input("lengths", batch, 1);
-    lengths.element = ElementType::int32;
-    lengths.contents = Contents::of({static_cast<double>(frames)});
-    lengths.contents.bound = frames + 1;
-    return lengths;
-}
+inline OperandSpec lengths_operand(std::int64_t batch, std::int64_t frames) { return counts("lengths", batch, frames); }
 
 }  // namespace kbench

@@ -105,6 +105,14 @@ struct OperandSpec {
 inline OperandSpec input(std::string_view name, std::int64_t rows, std::int64_t columns) {
     return {.name = name, .use = OperandUse::input, .rows = rows, .columns = columns};
 }
+/// An int32 operand of one column that says how many: each is `count`, and none is larger.
+inline OperandSpec counts(std::string_view name, std::int64_t rows, std::int64_t count) {
+    OperandSpec counts = input(name, rows, 1);
+    counts.element = ElementType::int32;
+    counts.contents = Contents::of({static_cast<double>(count)});
+    counts.contents.bound = count + 1;
+    return counts;
+}
 inline OperandSpec weight(std::string_view name, std::int64_t columns) {
     return {.name = name, .use = OperandUse::weight, .columns = columns};
 }

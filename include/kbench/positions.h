@@ -10,11 +10,7 @@ namespace kbench {
 /// The operand `positions` [sequences, 1]: the position of each sequence's first new token, which is the number of
 /// tokens before it. It defaults to `last` for every sequence, because costs are those of so many; none is larger.
 inline OperandSpec positions_operand(std::int64_t sequences, std::int64_t last) {
-    OperandSpec positions = input("positions", sequences, 1);
-    positions.element = ElementType::int32;
-    positions.contents = Contents::of({static_cast<double>(last)});
-    positions.contents.bound = last + 1;
-    return positions;
+    return counts("positions", sequences, last);
 }
 
 }  // namespace kbench
