@@ -129,6 +129,26 @@ __device__ void load_query(Arithmetic<T> (&q)[columns], const T* from, const Pro
     }
 }
 
+/// A softmax over some keys, of one column: the largest score, and relative to it the sums of p v and of p.
+template <typename A>
+struct PartOfKeys {
+    A maximum, out, sum;
+};
+
+/// The softmax over all keys of `count` parts; `part(i)` is a PartOfKeys. In their order.
+template <typename A>
+__device__ PartOfKeys<A> merge_in_order(int count, const auto& part) {
+    PartOfKeys<A> merged{-infinity<A>, 0, 0};
+    for (int i = 0; i < count; ++i) merged.maximum = max(merged.maximum, part(i).maximum);
+    for (int i = 0; i < count; ++i) {
+        const PartOfKeys<A> one = part(i);
+        const A weight = power_of_two(one.maximum - finite(merged.maximum));
+        merged.out += weight * one.out;
+        merged.sum += weight * one.sum;
+    }
+    return merged;
+}
+
 /// What a block's warps have of its rows before they are merged.
 template <typename A, int rows, int width>
 struct OfWarps {
@@ -176,25 +196,19 @@ __device__ void write_rows(const Problem<T>& problem, const OfWarps<Arithmetic<T
     for (int index = static_cast<int>(threadIdx.x); index < rows * problem.head_size; index += threads) {
         const int r = index / problem.head_size, column = index % problem.head_size, row = first_row + r;
         if (row >= problem.rows) return;
-        A largest = -infinity<A>, total = 0, all = 0;
-#pragma unroll
-        for (int w = 0; w < warps; ++w) largest = max(largest, merged.maximum[w][r]);
-#pragma unroll
-        for (int w = 0; w < warps; ++w) {
-            const A weight = power_of_two(merged.maximum[w][r] - finite(largest));
-            total += weight * merged.out[w][r][column];
-            all += weight * merged.sum[w][r];
-        }
+        const PartOfKeys<A> all = merge_in_order<A>(warps, [&](int w) {
+            return PartOfKeys<A>{merged.maximum[w][r], merged.out[w][r][column], merged.sum[w][r]};
+        });
         if (problem.splits == 1) {
-            problem.out_row(head, row)[column] = static_cast<T>(total / all);
+            problem.out_row(head, row)[column] = static_cast<T>(all.out / all.sum);
             continue;
         }
         A* const part =
             problem.parts + ((std::int64_t{head} * problem.rows + row) * problem.splits + split) * problem.pitch();
-        part[column] = total;
+        part[column] = all.out;
         if (column > 0) continue;
-        part[problem.head_size] = largest;
-        part[problem.head_size + 1] = all;
+        part[problem.head_size] = all.maximum;
+        part[problem.head_size + 1] = all.sum;
     }
 }
 
@@ -325,20 +339,14 @@ __global__ __launch_bounds__(threads) void merge_parts(Problem<T> problem) {
     using A = Arithmetic<T>;
     wait_for_previous();
     const A* const parts = problem.parts + std::int64_t{blockIdx.x} * problem.splits * problem.pitch();
-    const A *const maxima = parts + problem.head_size, *const sums = maxima + 1;
-    A largest = -infinity<A>;
-    for (int s = 0; s < problem.splits; ++s) largest = max(largest, maxima[s * problem.pitch()]);
     T* const to =
         problem.out_row(static_cast<int>(blockIdx.x) / problem.rows, static_cast<int>(blockIdx.x) % problem.rows);
     for (int column = static_cast<int>(threadIdx.x); column < problem.head_size; column += threads) {
-        A total = 0, all = 0;
-        for (int s = 0; s < problem.splits; ++s) {
-            const int at = s * problem.pitch();
-            const A weight = power_of_two(maxima[at] - largest);
-            total += weight * parts[at + column];
-            all += weight * sums[at];
-        }
-        to[column] = static_cast<T>(total / all);
+        const PartOfKeys<A> all = merge_in_order<A>(problem.splits, [&](int s) {
+            const A* const part = parts + s * problem.pitch();
+            return PartOfKeys<A>{part[problem.head_size], part[column], part[problem.head_size + 1]};
+        });
+        to[column] = static_cast<T>(all.out / all.sum);
     }
 }
 
