@@ -71,6 +71,16 @@ TEST_F(Attach, FindsIterationsTimesAndBytesOfAPlainProgram) {
     EXPECT_THAT(printed_, Not(HasSubstr("waits for the host")));
 }
 
+/// 45 iterations of 0.9 ms are a block, and six blocks are the fewest.
+TEST_F(Attach, RecordsBlocksOfALongerRunInTurn) {
+    const Point point = result_of(std::string(KBENCH_ATTACH_TARGET) + " plain 400", "--counters none").points.at(0);
+    expect_kernels(point);
+    EXPECT_GT(point.end_to_end->latency.samples_ms.size(), 120u);
+    EXPECT_LT(point.end_to_end->latency.samples_ms.size(), 260u) << "half of them had records";
+    EXPECT_LT(point.activity.runs, 260) << "times are of the recorded blocks";
+    EXPECT_NEAR(point.program->bare_ms / point.program->recorded_ms, 1, 0.03);
+}
+
 TEST_F(Attach, TellsThatTheGpuWaitsForAHostThatSleeps) {
     const Point point = attached("sleep", "--counters none");
     expect_kernels(point);
