@@ -77,8 +77,10 @@ inline bool starved(const Conditions& conditions) { return conditions.cpu_share 
 struct KernelResult {
     std::string name;        ///< demangled, with all its parameters
     std::string short_name;  ///< without namespaces and parameters
-    double time_us = 0;      ///< median over the activity runs; longer than without records, see ActivityRun
-    double gap_us = 0;       ///< median idle time between the end of the kernel before it and its start
+    /// Median over the activity runs, of a program the mean over its typical iterations; longer than without records,
+    /// see ActivityRun.
+    double time_us = 0;
+    double gap_us = 0;  ///< likewise: idle time between the end of the kernel before it and its start
     /// Part of gap_us as it was launched only meanwhile: the GPU waited for the host. Nothing where the launch calls
     /// were not recorded.
     std::optional<double> host_wait_us = std::nullopt;

@@ -160,7 +160,7 @@ void subscribe() {
     const bool with_copies = settings()->purpose == Purpose::names;
     const auto ask = [&](CUpti_CallbackDomain domain, std::uint32_t end) {
         std::vector<Call>& known = calls()[place(domain)];
-        known.assign(end, {});
+        known.assign(end, Call::other);
         for (std::uint32_t id = 1; id < end; ++id) {
             const char* name = nullptr;
             if (cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || name == nullptr) continue;

@@ -19,7 +19,7 @@ inline std::uint64_t now_ns() {
 }
 
 /// The system's number of this process, asked for once and in each that is forked: getpid() is a call of the system,
-/// which takes a microsecond on some, and this is needed several times a launch.
+/// and this is needed several times a launch.
 inline long this_process() {
     static std::atomic<long> number = [] {
         pthread_atfork(nullptr, nullptr, [] { number = getpid(); });
