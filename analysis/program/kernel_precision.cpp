@@ -98,8 +98,11 @@ constexpr CausalArgument causal_arguments[] = {
 std::optional<Precision> named_precision(std::string_view demangled) {
     const std::vector<std::string> words = words_of(demangled);
     for (const Meaning& meaning : meanings)
-        if (std::ranges::any_of(words, [&](const std::string& word) { return has(word, meaning); }))
-            return meaning.precision;
+        if (std::ranges::any_of(words, [&](const std::string& word) { return has(word, meaning); })) {
+            // cuDNN's generated attention is called f16 for bf16, too.
+            const bool is_either = demangled.starts_with("cudnn_generated") && meaning.precision == Precision::fp16;
+            return is_either ? std::nullopt : std::optional(meaning.precision);
+        }
     for (const std::string& word : words)
         for (const auto& [type, precision] : types)
             if (word == type) return precision;

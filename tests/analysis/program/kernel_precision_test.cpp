@@ -41,7 +41,9 @@ TEST(NamedPrecision, IsThatOfWhatIsMultiplied) {
 }
 
 TEST(NamedPrecision, IsUnknownWhereNothingTells) {
-    for (const char* name : {"triton_poi_fused_add_0", "void fill<long>(long*)", "shift16", "", "halfway(int)"})
+    for (const char* name :
+         {"triton_poi_fused_add_0", "void fill<long>(long*)", "shift16", "", "halfway(int)",
+          "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_cga1x1x1_kernel0_0"})
         EXPECT_EQ(named_precision(name), std::nullopt) << name;
 }
 
