@@ -113,7 +113,8 @@ std::optional<FrameworkCall> framework_call(const ActivityLayer& layer) {
                          .thread = layer.thread};
 }
 
-/// Names each backward step's forward step: the one that launched the op whose backward it is.
+/// Names each backward step's forward step: the one that launched the op whose backward it is. Of an op that launches
+/// nothing, as a view does not, its layer and name.
 void add_forwards(ProgramSteps& result, const std::vector<ActivityLayer>& layers) {
     std::map<std::int64_t, std::size_t> step_of_op;  // by the op's range
     for (std::size_t a = 0; a < layers.size(); ++a)
@@ -121,9 +122,10 @@ void add_forwards(ProgramSteps& result, const std::vector<ActivityLayer>& layers
     for (std::size_t a = 0; a < layers.size(); ++a) {
         if (!layers[a].forward) continue;
         const auto forward = step_of_op.find(layers[a].forward->range);
-        if (forward == step_of_op.end()) continue;
-        const StepResult& step = result.steps[forward->second];
-        result.steps[result.step_of[a]].forward = step.layer + ":" + step.op;
+        const bool has_step = forward != step_of_op.end();
+        result.steps[result.step_of[a]].forward =
+            has_step ? result.steps[forward->second].layer + ":" + result.steps[forward->second].op
+                     : layers[a].layer + ":" + plain_op_name(layers[a].forward_op);
     }
 }
 

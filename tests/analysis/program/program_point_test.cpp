@@ -90,6 +90,28 @@ const StepResult& step_named(const Point& point, const std::string& layer, Direc
     throw std::out_of_range(layer);
 }
 
+/// A view launches nothing, and its backward gathers gradients.
+TEST(ProgramPoint, ABackwardNamesItsForwardThoughThatLaunchesNothing) {
+    const auto made = [](const std::string& purpose, bool names) {
+        WrittenProgram program(purpose);
+        for (int i = 0; i < 6; ++i) {
+            const std::string number = ", seq = " + std::to_string(10 * i);
+            program.on_thread(1).host_works(50'000);
+            if (names) program.open(module_text("attn", "Attention")).open("aten::mul").launch("mul").close();
+            if (names) program.open("aten::split" + number).close().close();
+            if (!names) program.launch("mul");
+            program.on_thread(2);
+            if (names) program.open("SplitBackward0" + number).open("aten::cat");
+            program.launch("cat");
+            if (names) program.close().close();
+            program.on_thread(1).synchronise();
+        }
+        return program.end();
+    };
+    const Point point = point_of({.records = {made("records", false).read()}, .names = {made("names", true).read()}});
+    EXPECT_EQ(step_named(point, "attn", Direction::bwd).forward, "attn:split");
+}
+
 TEST(ProgramPoint, HasTheStepsOfATrainingStepWithTheirNames) {
     const Point point =
         point_of({.records = {training("records", 6, false).read()}, .names = {training("names", 4, true).read()}},
