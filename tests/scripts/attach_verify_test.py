@@ -26,7 +26,6 @@ CASE = attach_verify.Case("eager", "", says=["launch-bound"], never=["pageable"]
 RIGHT: dict[str, Any] = {
     "program": {"busy_ms": 7.0, "host_wait_ms": 2.9, "queued_ms": 0.2, "bare_ms": 10.0},
     "alone": {"mean_ms": 10.0, "median_ms": 10.0},
-    "printed": {"bare": {"mean_ms": 10.05, "median_ms": 10.0}},
     "forwards": 0.995,
     "counters_s": 2.0,
     "counters_unavailable": "",
@@ -56,8 +55,7 @@ class AttachVerify(unittest.TestCase):
         for planted, words in (
             ({"program__host_wait_ms": 3.2}, "parts are +4.0% off"),
             ({"program__host_wait_ms": 2.4}, "parts are -4.0% off"),
-            ({"program__bare_ms": 0.0}, "parts are +nan% off"),
-            ({"printed__bare__mean_ms": 10.2}, "+2.0% of the program alone"),
+            ({"alone__mean_ms": 9.8}, "+2.0% of the program alone"),
             ({"forwards": 0.98}, "98.0% of backward kernels"),
             ({"counters_s": 11.0}, "counting took 11.0 s"),
             ({"counters_unavailable": "no permission"}, "no counters: no permission"),
@@ -68,6 +66,12 @@ class AttachVerify(unittest.TestCase):
                 found = self.failures(**planted)
                 self.assertEqual(len(found), 1, found)
                 self.assertIn(words, found[0])
+
+    def test_a_time_that_is_missing_is_no_closing_and_no_overhead(self) -> None:
+        found = self.failures(program__bare_ms=0.0)
+        self.assertEqual(len(found), 2, found)
+        self.assertIn("parts are +nan% off", found[0])
+        self.assertIn("+nan% of the program alone", found[1])
 
     def test_a_forward_has_no_share_of_named_backward_kernels(self) -> None:
         self.assertEqual(self.failures(forwards=None), [])
