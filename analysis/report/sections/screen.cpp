@@ -67,26 +67,55 @@ std::string rates_line(const Point& point) {
     return joined(rates, ", ");
 }
 
-/// Useful FLOP/s over the fastest unit for that precision: as measured, and as its maker states.
-Told share_of_peak(const SectionContext& context) {
+/// A rate and its shares of a roof: as measured, as it was during the run, and as its maker states.
+struct RateAtRoof {
+    Told told;
+    double share = 0;  ///< of the first of these that is known; 0: of none
+};
+
+template <class RoofOf>
+RateAtRoof at_roof(const SectionContext& context, double per_s, std::string figure, std::string_view measured_roof,
+                   const RoofOf& roof_of) {
     const Point& point = context.point();
-    const double flop_per_s = point.cost.flops / median_us(point) * 1e6;
-    if (!(flop_per_s > 0)) return {};
+    if (!(per_s > 0)) return {};
+    RateAtRoof made{{std::move(figure), ""}};
     std::vector<std::string> shares;
+    const auto add = [&](const Roof& roof, std::string_view what) {
+        shares.push_back(fmt::format("{} of {}", percent(per_s / roof.per_s), what));
+        if (made.share == 0) made.share = per_s / roof.per_s;
+    };
     // The machine's own, whatever other programs left of it meanwhile.
-    const std::optional<Roof> measured = Roofs(context.result(), point.backend()).matrix(point.precision());
-    if (measured && measured->origin == Origin::measured)
-        shares.push_back(fmt::format("{} of the measured peak", percent(flop_per_s / measured->per_s)));
+    const std::optional<Roof> measured = roof_of(Roofs(context.result(), point.backend()));
+    if (measured && measured->origin == Origin::measured) add(*measured, measured_roof);
     // Roofs that were read between the samples: others used the host, or it was slower.
-    const std::optional<Roof> left = context.explanation().facts.roofs.matrix(point.precision());
+    const std::optional<Roof> left = roof_of(context.explanation().facts.roofs);
     if (measured && left && context.explanation().is_by_roofs_between_samples &&
         left->per_s < (1 - disturbed) * measured->per_s)
-        shares.push_back(fmt::format("{} of what it was during the run", percent(flop_per_s / left->per_s)));
+        add(*left, "what it was during the run");
     const Environment& environment = context.result().environment;
     if (const MachineFile* machine = machine_of(environment, point.backend()))
-        if (const std::optional<Roof> stated = Roofs(scaled_to(*machine, environment)).matrix(point.precision()))
-            shares.push_back(fmt::format("{} of the datasheet's", percent(flop_per_s / stated->per_s)));
-    return {format_flop_per_s(flop_per_s), joined(shares, ", ")};
+        if (const std::optional<Roof> stated = roof_of(Roofs(scaled_to(*machine, environment))))
+            add(*stated, "the datasheet's");
+    made.told.more = joined(shares, ", ");
+    return made;
+}
+
+/// Useful FLOP/s over the fastest unit for that precision.
+RateAtRoof share_of_peak(const SectionContext& context) {
+    const Point& point = context.point();
+    const double flop_per_s = point.cost.flops / median_us(point) * 1e6;
+    return at_roof(context, flop_per_s, format_flop_per_s(flop_per_s), "the measured peak",
+                   [&](const Roofs& roofs) { return roofs.matrix(point.precision()); });
+}
+
+/// Compulsory bytes over the memory's bandwidth.
+RateAtRoof share_of_bandwidth(const SectionContext& context) {
+    const Point& point = context.point();
+    const double bytes = point.compulsory_bytes.value_or(0), bytes_per_s = bytes / median_us(point) * 1e6;
+    return at_roof(
+        context, bytes_per_s,
+        fmt::format("{} that no program can spare, {}", format_bytes(bytes), format_bytes_per_s(bytes_per_s)),
+        "the measured bandwidth", [](const Roofs& roofs) { return roofs.bandwidth(Level::dram); });
 }
 
 /// The SMs' own clock, the mean over the steps' time; NVML's where it was not read.
@@ -141,10 +170,12 @@ Facts figures_of(const SectionContext& context) {
     };
     add("latency", latency_line(point));
     add("throughput", rates_line(point));
-    const Told peak = share_of_peak(context);
+    const RateAtRoof compute = share_of_peak(context), memory = share_of_bandwidth(context);
+    const Told& peak = compute.told;
     const char* some = context.explanation().facts.unknown_work_us > 0 ? " by ops whose work is known" : "";
     add("compute", peak.more.empty() ? peak.figure + (peak.figure.empty() ? "" : some)
                                      : fmt::format("{}{}: {}", peak.figure, some, peak.more));
+    if (memory.share > compute.share) add("memory", fmt::format("{}: {}", memory.told.figure, memory.told.more));
     if (was_watched(point)) add("machine", machine_text(context));
     if (!point.program) add("verified", verified_text(point.verification, context.depth));
     return facts;
@@ -417,7 +448,7 @@ Facts key_facts(const SectionContext& context) {
     const Point& point = context.point();
     const Explanation& explanation = context.explanation();
     Facts facts{{}, "", "figure"};
-    const Told latency = told_latency(point), peak = share_of_peak(context);
+    const Told latency = told_latency(point), peak = share_of_peak(context).told;
     facts.facts.push_back({"latency", latency.figure,
                            fmt::format("measured: median of {}{}{}", point.end_to_end->latency.summary_ms.n,
                                        latency.more.empty() ? "" : ", ", latency.more)});
