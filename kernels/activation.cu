@@ -2,42 +2,15 @@
 // function is a template argument, so that no loop branches on it.
 #include "kernels/activation.h"
 
+#include "kernels/activation.cuh"
 #include "kernels/elementwise.cuh"
 
 namespace kbench::cuda {
 namespace {
 
-/// Fast intrinsics err by a few units of fp32, which vanish when elements are stored in 16 bits.
-template <typename T, typename A>
-__device__ A exponential(A x) {
-    if constexpr (sizeof(T) == 2)
-        return __expf(x);
-    else
-        return exp(x);
-}
-template <typename T, typename A>
-__device__ A quotient(A x, A y) {
-    if constexpr (sizeof(T) == 2)
-        return __fdividef(x, y);
-    else
-        return x / y;
-}
-
-/// GELU's tanh form for an element stored as T. 0.5 (1 + tanh u) is written as 1 / (1 + exp(-2u)): one exponential
-/// and no cancellation, so that it stays accurate where tanh is near -1.
-template <Activation f, typename T, typename A>
-__device__ A gelu_tanh(A x) {
-    constexpr A factor = A(sqrt_2_over_pi(f)), cubic = A{0.044715};
-    const A u = factor * (x + cubic * x * x * x);
-    if constexpr (sizeof(T) == 2)  // their errors of a few fp32 units vanish in 16 bits
-        return __fdividef(x, 1 + __expf(-2 * u));
-    else
-        return x / (1 + exp(-2 * u));
-}
-
-/// The derivative of that: s + 2 x u' s (1 - s) with s = 1 / (1 + exp(-2u)). It uses exp(-2|u|), which cannot overflow,
-/// because s (1 - s) is even in u. Beyond |x| = 32 even fp64's exponential is 0 and the derivative 0 or 1; clamping x
-/// there keeps x^3 finite.
+/// The derivative of gelu_tanh: s + 2 x u' s (1 - s) with s = 1 / (1 + exp(-2u)). It uses exp(-2|u|), which cannot
+/// overflow, because s (1 - s) is even in u. Beyond |x| = 32 even fp64's exponential is 0 and the derivative 0 or 1;
+/// clamping x there keeps x^3 finite.
 template <Activation f, typename T, typename A>
 __device__ A gelu_tanh_slope(A x) {
     constexpr A factor = A(sqrt_2_over_pi(f)), cubic = A{0.044715}, most{32};
@@ -64,39 +37,6 @@ __device__ A sigmoid_slope(A argument) {
     const A v = argument > most ? most : argument < -most ? -most : argument;  // NaN stays NaN
     const A e = exponential<T>(v < 0 ? v : -v), reciprocal = quotient<T>(A{1}, 1 + e), rest = e * reciprocal;
     return (v < 0 ? rest : reciprocal) + v * rest * reciprocal;
-}
-
-/// Phi(x), the normal distribution function, with full relative precision in A however small it is.
-template <typename A>
-__device__ A normal_below(A x) {
-    return A{0.5} * erfc(A{-0.70710678118654752440} * x);
-}
-
-/// x Phi(x). In 16 bits it uses erf, which is faster and errs by units of x; 16 bits cannot show such an error.
-template <typename T, typename A>
-__device__ A gelu_erf(A x) {
-    if constexpr (sizeof(T) == 2)
-        return x * (A{0.5} + A{0.5} * erf(A{0.70710678118654752440} * x));
-    else
-        return x * normal_below(x);
-}
-
-template <Activation f, typename T, typename A>
-__device__ A activated(A x) {
-    if constexpr (f == Activation::gelu_tanh || f == Activation::gelu_fast) {
-        return gelu_tanh<f, T>(x);
-    } else if constexpr (f == Activation::gelu_erf) {
-        return gelu_erf<T>(x);
-    } else if constexpr (f == Activation::quick_gelu) {
-        return quotient<T>(x, 1 + exponential<T>(A{-1.702} * x));
-    } else if constexpr (f == Activation::relu) {
-        return x < 0 ? A{0} : x;
-    } else if constexpr (f == Activation::silu) {
-        return quotient<T>(x, 1 + exponential<T>(-x));
-    } else {
-        static_assert(f == Activation::tanh);
-        return tanh(x);
-    }
 }
 
 template <Activation f, typename T, typename A>
