@@ -5,10 +5,10 @@
 #include <map>
 
 #include "bench/plan/provider.h"
+#include "bench/plan/providers/cuda/transposed_weight.h"
 #include "bench/plan/providers/cuda/weight_problem.h"
 #include "bench/plan/providers/product_slots.h"
 #include "kbench/error.h"
-#include "kernels/check.h"
 #include "kernels/gemm/cublaslt.h"
 #include "models/ops/list.h"
 
@@ -94,27 +94,6 @@ class ProductComputation : public Computation {
     Product product_;
 };
 
-/// out[c, r] = in[r, c] for elements of T, in blocks that stay in the L1 cache.
-template <class T>
-void transpose(const void* in, std::int64_t rows, std::int64_t columns, void* out) {
-    constexpr std::int64_t block = 32;
-    const auto* from = static_cast<const T*>(in);
-    auto* to = static_cast<T*>(out);
-#pragma omp parallel for collapse(2) schedule(static)
-    for (std::int64_t r0 = 0; r0 < rows; r0 += block)
-        for (std::int64_t c0 = 0; c0 < columns; c0 += block)
-            for (std::int64_t c = c0; c < std::min(c0 + block, columns); ++c)
-                for (std::int64_t r = r0; r < std::min(r0 + block, rows); ++r) to[c * rows + r] = from[r * columns + c];
-}
-
-void transpose(DataType type, const void* in, std::int64_t rows, std::int64_t columns, void* out) {
-    switch (size_of(type)) {
-        case 2: return transpose<std::uint16_t>(in, rows, columns, out);
-        case 4: return transpose<std::uint32_t>(in, rows, columns, out);
-        default: return transpose<std::uint64_t>(in, rows, columns, out);
-    }
-}
-
 /// The same product with its weight kept as [n, k].
 GemmProblem with_transposed_weight(GemmProblem plain) {
     plain.weight_transposed = true;
@@ -145,9 +124,7 @@ class WeightComputation final : public ProductComputation<Product> {
         return static_cast<std::size_t>(plain_->k * plain_->n) * size_of(storage_type(plain_->precision));
     }
     void pack(std::size_t index, const void* plain, void* packed) const override {
-        std::vector<std::byte> host(*packed_bytes(index));
-        transpose(storage_type(plain_->precision), plain, plain_->k, plain_->n, host.data());
-        KBENCH_CUDA(cudaMemcpy(packed, host.data(), host.size(), cudaMemcpyHostToDevice));
+        if (packed_bytes(index)) pack_transposed(storage_type(plain_->precision), plain, plain_->k, plain_->n, packed);
     }
     std::unique_ptr<Computation> resized(const Step& grown, Precision precision) const override {
         const GemmProblem plain = weight_problem(grown.as<Gemm>(), grown, precision);
