@@ -43,30 +43,44 @@ inline bool can_overlap_launches() {
     return can;
 }
 
-/// Launches `kernel`, which must begin with wait_for_previous(), after another kernel in the same stream. Before sm_90,
-/// or where anything but a kernel precedes it, it is an ordinary launch. Blocks have `smem_bytes` of dynamic shared
-/// memory.
+/// How a kernel is launched behind another.
+struct Behind {
+    int smem_bytes = 0;  ///< dynamic shared memory of a block
+    int cluster = 1;     ///< neighbouring blocks that share their shared memory; more than 1 from sm_90 on
+};
+
+/// Launches `kernel`, which must call wait_for_previous() before it accesses what work in the stream writes, after
+/// another kernel in the same stream. Before sm_90, or where anything but a kernel precedes it, it is an ordinary
+/// launch.
 template <typename... Parameters, typename... Arguments>
-void launch_behind(void (*kernel)(Parameters...), dim3 grid, dim3 block, int smem_bytes, cudaStream_t stream,
+void launch_behind(void (*kernel)(Parameters...), dim3 grid, dim3 block, const Behind& how, cudaStream_t stream,
                    Arguments&&... arguments) {
-    cudaLaunchAttribute overlap{};
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchAttribute attributes[2] = {};
     cudaLaunchConfig_t config{};
     config.gridDim = grid;
     config.blockDim = block;
-    config.dynamicSmemBytes = static_cast<std::size_t>(smem_bytes);
+    config.dynamicSmemBytes = static_cast<std::size_t>(how.smem_bytes);
     config.stream = stream;
-    config.attrs = &overlap;
-    config.numAttrs = launches_overlap && can_overlap_launches() ? 1 : 0;
+    config.attrs = attributes;
+    if (launches_overlap && can_overlap_launches()) {
+        cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
+        overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        overlap.val.programmaticStreamSerializationAllowed = 1;
+    }
+    if (how.cluster > 1) {
+        cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
+        cluster.id = cudaLaunchAttributeClusterDimension;
+        cluster.val.clusterDim.x = static_cast<unsigned>(how.cluster);
+        cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    }
     KBENCH_CUDA(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...));
 }
 
-/// The same without dynamic shared memory.
+/// The same without dynamic shared memory and clusters.
 template <typename... Parameters, typename... Arguments>
 void launch_behind(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStream_t stream,
                    Arguments&&... arguments) {
-    launch_behind(kernel, grid, block, 0, stream, std::forward<Arguments>(arguments)...);
+    launch_behind(kernel, grid, block, Behind{}, stream, std::forward<Arguments>(arguments)...);
 }
 
 }  // namespace kbench::cuda

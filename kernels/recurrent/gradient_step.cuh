@@ -181,7 +181,7 @@ void launch_gradient_steps(const GradientLayer<typename Core::T>& layer, cudaStr
     kernel<<<grid, block_threads, bytes, stream>>>(layer, 0);
     KBENCH_CUDA_LAUNCHED("recurrent_gradient_step");
     for (int step = 1; step < layer.steps; ++step)
-        launch_behind(kernel, grid, dim3(block_threads), bytes, stream, layer, step);
+        launch_behind(kernel, grid, dim3(block_threads), {.smem_bytes = bytes}, stream, layer, step);
 }
 
 }  // namespace kbench::cuda::recurrent_layer

@@ -195,7 +195,7 @@ void launch_steps(const Layer<typename Core::T>& layer, cudaStream_t stream) {
     kernel<<<grid, block_threads, bytes, stream>>>(layer, 0);
     KBENCH_CUDA_LAUNCHED("recurrent_step");
     for (int step = 1; step < layer.steps; ++step)
-        launch_behind(kernel, grid, dim3(block_threads), bytes, stream, layer, step);
+        launch_behind(kernel, grid, dim3(block_threads), {.smem_bytes = bytes}, stream, layer, step);
 }
 
 template <class Core, Cell cell>
