@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "kernels/check.h"
 #include "kernels/norm/layernorm.h"
+#include "kernels/programmatic.cuh"
 #include "kernels/row.cuh"
 #include "kernels/types.cuh"
 
@@ -24,6 +24,8 @@ __global__ void __launch_bounds__(most_threads)
                       Arithmetic<T> epsilon) {
     using A = Arithmetic<T>;
     __shared__ A scratch[2][32];
+    let_next_launch();
+    wait_for_previous();
     const std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
     if (row >= rows) return;
     const std::int64_t start = row * width;
@@ -103,13 +105,12 @@ void layer_norm_forward(DataType type, const LayerNorm& op, In<"x"> x, In<"pre_b
                                   ": the native kernel keeps a row in registers, up to " +
                                   std::to_string(layer_norm_max_width) + " elements");
             dispatch_power_of_two<most_vectors>(shape.vectors_per_thread, [&]<int vectors>() {
-                layer_norm_kernel<T, N, vectors><<<shape.grid, shape.block, 0, stream>>>(
-                    x, pre_bias, residual, weight, bias, sum_out, out, op.rows, static_cast<int>(op.width),
-                    static_cast<Arithmetic<T>>(op.epsilon));
+                launch_behind(layer_norm_kernel<T, N, vectors>, shape.grid, shape.block, stream, x, pre_bias, residual,
+                              weight, bias, sum_out, out, op.rows, static_cast<int>(op.width),
+                              static_cast<Arithmetic<T>>(op.epsilon));
             });
         });
     });
-    KBENCH_CUDA_LAUNCHED("layer_norm_kernel");
 }
 
 }  // namespace kbench::cuda

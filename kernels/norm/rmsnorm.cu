@@ -5,7 +5,7 @@
 #include <iterator>
 #include <string>
 
-#include "kernels/check.h"
+#include "kernels/programmatic.cuh"
 #include "kernels/row.cuh"
 #include "kernels/types.cuh"
 
@@ -70,6 +70,8 @@ __global__ void __launch_bounds__(most_threads) rms_norm_kernel(const T* x, cons
                                                                 std::int64_t rows, int width, Arithmetic<T> epsilon) {
     using A = Arithmetic<T>;
     __shared__ A scratch[32];
+    let_next_launch();
+    wait_for_previous();
     const std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
     if (row >= rows) return;
     const std::int64_t start = row * width;
@@ -119,12 +121,11 @@ void rms_norm_forward(DataType type, const RmsNorm& op, In<"x"> x, In<"weight"> 
                                   ": the native kernel keeps a row in registers, up to " +
                                   std::to_string(rms_norm_max_width) + " elements");
             dispatch_choice<rms_norm_max_width / N>(shape.vectors_per_thread, [&]<int vectors>() {
-                rms_norm_kernel<T, N, vectors><<<shape.grid, shape.block, 0, stream>>>(
-                    x, weight, out, op.rows, static_cast<int>(op.width), static_cast<Arithmetic<T>>(op.epsilon));
+                launch_behind(rms_norm_kernel<T, N, vectors>, shape.grid, shape.block, stream, x, weight, out, op.rows,
+                              static_cast<int>(op.width), static_cast<Arithmetic<T>>(op.epsilon));
             });
         });
     });
-    KBENCH_CUDA_LAUNCHED("rms_norm_kernel");
 }
 
 }  // namespace kbench::cuda
