@@ -327,10 +327,11 @@ TEST(CpuProviders, SayWhatTheyDoNotTake) {
 
 #ifdef KBENCH_HAVE_CUDA
 
+/// With more rows than `gemv` takes.
 Model small_model_of(AttentionKind attention) {
     Gpt2Config config{"tiny", 64, 2, 4};
     config.vocab_size = 100;
-    return make_gpt2(config, 2, 8, attention);
+    return make_gpt2(config, 2, 16, attention);
 }
 
 /// Computations that can be made where no GPU is, of those that the models' steps need; the others ask the device.
@@ -375,6 +376,33 @@ TEST(CudaProviders, ModelsRunTheirProductsOnCublasLtUnlessAskedOtherwise) {
                     << name(precision) << " " << op_name(s.step) << " " << shape_text(s.step);
             }
         }
+}
+
+TEST(CudaProviders, ProductsOfFewRowsRunOnGemvWithAllThatFollowsThem) {
+    const auto providers = make_providers(BackendKind::cuda, {});
+    Gpt2Config config{"tiny", 64, 2, 4};
+    config.vocab_size = 100;
+    for (const Precision precision : all_precisions) {
+        std::set<std::string> fused;
+        for (const AssignedStep& s : assign_steps(make_gpt2_decode(config, 16, 7), precision, providers, {}, 64)) {
+            const std::string text = shape_text(s.step);
+            EXPECT_EQ(s.provider->name, s.step.head_op().is<Gemm>() ? "gemv" : "native") << text;
+            if (s.step.head_op().is<Gemm>()) fused.insert(text.substr(std::min(text.find('+'), text.size())));
+        }
+        EXPECT_EQ(fused, (std::set<std::string>{"", "+bias", "+bias+gelu", "+bias+residual"})) << name(precision);
+        for (const AssignedStep& s : assign_steps(make_gpt2_decode(config, 17, 7), precision, providers, {}, 64))
+            EXPECT_EQ(s.provider->name, s.step.head_op().is<Gemm>() ? "cublaslt" : "native");
+    }
+}
+
+/// It keeps a copy of a weight that lies as [k, n].
+TEST(CudaProviders, GemvTakesNoWeightsThatChangeUnlessItReadsThemAsTheyLie) {
+    const auto providers = make_providers(BackendKind::cuda, {});
+    Step step = parse_problem("gemm", "m4n64k64"), as_it_lies = parse_problem("gemm", "m4n64k64t");
+    EXPECT_EQ(providers.front()->unsupported(step, Precision::bf16), "");
+    step.weights_change = as_it_lies.weights_change = true;
+    EXPECT_THAT(providers.front()->unsupported(step, Precision::bf16), testing::HasSubstr("must not change"));
+    EXPECT_EQ(providers.front()->unsupported(as_it_lies, Precision::bf16), "");
 }
 
 /// Products that absorb something, in training: "fwd +bias+gelu, kept", each once.
@@ -431,8 +459,7 @@ TEST(CudaProviders, ABiassGradientIsApartWhereItIsAddedOrMustBeSummedInOneOrder)
 
 TEST(CudaProviders, EpiloguesThatCublasLtHasNotAreStepsOfTheirOwn) {
     const auto providers = make_providers(BackendKind::cuda, {});
-    const Provider& cublaslt = *providers.front();
-    ASSERT_EQ(cublaslt.name, "cublaslt");
+    const Provider& cublaslt = **std::ranges::find(providers, "cublaslt", &Provider::name);
     Step kept = parse_problem("gemm", "m16n20k64+bias+gelu");
     kept.kept = {1};
     EXPECT_THAT(cublaslt.unsupported(kept, Precision::bf16), testing::HasSubstr("a multiple of 8 elements, not of 20"));
