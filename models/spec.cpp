@@ -23,6 +23,11 @@ std::vector<std::string_view> ModelAxis::words() const {
     return list;
 }
 
+std::string ModelPoint::phase() const {
+    const auto given = words.find(phase_axis().name);
+    return given == words.end() ? text_of(*phase_axis().usual) : given->second;
+}
+
 const ModelAxis* ModelSpec::axis(std::string_view axis_name) const {
     const auto found = std::ranges::find(axes, axis_name, &ModelAxis::name);
     return found == axes.end() ? nullptr : &*found;

@@ -38,7 +38,14 @@ struct ModelPoint {
     std::map<std::string, std::string, std::less<>> words = {};
     std::int64_t count(std::string_view axis) const { return counts.find(axis)->second; }
     const std::string& word(std::string_view axis) const { return words.find(axis)->second; }
+    /// The phase, given or not.
+    std::string phase() const;
 };
+
+/// Whether a model's axis is one of the point's phase.
+inline bool is_of_phase(const ModelPoint& point, const ModelAxis& axis) {
+    return axis.row().is_of_phase(point.phase());
+}
 
 /// A model with its configuration, ready to be built.
 struct ModelSpec {

@@ -24,7 +24,7 @@ std::int64_t count_of(const ClaimRequest& request, const ModelAxis& axis) {
 std::string what_ran(const ClaimRequest& request) {
     std::string what = request.problem ? fmt::format("{} {}", request.op, request.shape) : request.spec.name;
     for (const ModelAxis& axis : request.spec.axes)
-        if (axis.is_count() && axis.row().is_of_phase("forward"))
+        if (axis.is_count() && is_of_phase(request.at, axis))
             what += fmt::format(", {} {}", axis.name, count_of(request, axis));
     for (const auto& [axis, word] : request.at.words) what += fmt::format(", {} {}", axis, word);
     if (request.direction != "fwd")
@@ -63,7 +63,8 @@ Model model_of(const ClaimRequest& request, Precision precision) {
     }
 }
 
-/// The claimed time of a pass over `model`, or what follows from the rate.
+/// The claimed time of a pass over `model`, or what follows from the rate: a decode step makes a token of each
+/// sequence.
 double seconds_of(const ClaimRequest& request, double flops) {
     if (request.latency_s > 0) return request.latency_s;
     if (request.rate_of == RateOf::flops && flops <= 0)
@@ -71,7 +72,8 @@ double seconds_of(const ClaimRequest& request, double flops) {
     if (request.rate_of == RateOf::flops) return flops / request.per_s;
     double items = 1;
     for (const ModelAxis& axis : request.spec.axes)
-        if (axis.name == "batch" || (axis.name == "seq" && request.rate_of == RateOf::tokens))
+        if (axis.name == "batch" ||
+            (axis.name == "seq" && request.rate_of == RateOf::tokens && is_of_phase(request.at, axis)))
             items *= static_cast<double>(count_of(request, axis));
     return items / request.per_s;
 }

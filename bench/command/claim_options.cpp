@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "bench/command/option_values.h"
+#include "bench/measure/sweep/sweep.h"
 #include "models/ops/table.h"
 #include "models/problem.h"
 
@@ -90,6 +91,10 @@ void require_fitting(const ClaimRequest& r) {
     if (r.latency_s > 0 && r.per_s > 0) throw UsageError("--latency and --throughput: a claim is about one of them");
     if (!r.problem && (r.direction == "dgrad" || r.direction == "wgrad"))
         throw UsageError(fmt::format("--direction {}: is of an op; a model has fwd, bwd and train", r.direction));
+    if (!r.problem) require_direction(r.at.phase(), r.direction);
+    for (const ModelAxis& axis : r.spec.axes)
+        if ((r.at.counts.contains(axis.name) || r.at.words.contains(axis.name)) && !is_of_phase(r.at, axis))
+            throw UsageError(only_of_its_phases(axis.row()));
     if (r.per_s == 0 || r.rate_of == RateOf::flops) return;
     if (r.problem) throw UsageError("--throughput: the rate of an op is in TFLOP/s");
     if (r.rate_of == RateOf::tokens && r.spec.axis("seq") == nullptr)
@@ -105,7 +110,7 @@ std::span<const OptionOf<ClaimRequest>> claim_options() {
                            {"--config", "FILE", "", "a model's config.json instead of --model",
                             [](ClaimRequest& r, const std::string& text) { r.config_file = text; }}};
         for (const Axis* axis : axes_in_order())
-            if (is_of_forwards_shapes(*axis)) options.push_back(axis_option(*axis));
+            if (is_of_shapes(*axis)) options.push_back(axis_option(*axis));
         options.push_back({"--op", "OP", "", "one op instead of a model (`kbench list ops`)",
                            [](ClaimRequest& r, const std::string& text) { r.op = text; }});
         options.push_back({"--shape", "SHAPE", "", "its shape, such as m4096n4096k4096",
@@ -123,7 +128,7 @@ std::span<const OptionOf<ClaimRequest>> claim_options() {
                            [](ClaimRequest& r, const std::string& text) { r.devices = parse_devices(text); }});
         options.push_back(
             {"--latency", "TIME", "",
-             "the claimed time of a forward pass or training step, such as 31ms, 2.1s or 450us",
+             "the claimed time of a forward pass, decode step or training step, such as 31ms, 2.1s or 450us",
              [](ClaimRequest& r, const std::string& text) { r.latency_s = seconds("--latency", text, "1ns"); }});
         options.push_back(
             {"--throughput", "RATE", "",
@@ -152,7 +157,7 @@ ParsedClaim parse_claim(const std::vector<std::string>& arguments) {
         .name = "kbench claim",
         .what = "Checks a published time against what its machine can do at the most. Nothing is measured.",
         .examples = {"kbench claim --model gpt2-large --latency 31ms --machine h100-sxm",
-                     "kbench claim --model gpt2 --batch 8 --throughput 38600tokens/s --machine l4",
+                     "kbench claim --model gpt2 --phase decode --batch 8 --throughput 38600tokens/s --machine l4",
                      "kbench claim --op gemm --shape m64n64k64 --latency 5us --machine l4"}};
     parsed.help = parse_options(command, claim_options(), request, arguments);
     if (!parsed.help.empty()) return parsed;

@@ -38,7 +38,7 @@ std::vector<AxisValue> listed_values(Axis axis, const std::string& text) {
 
 /// Where a model's ops may be asked for.
 OptionOf<Request> axis_option(const Axis& axis) {
-    const bool has_words = axis.kind == AxisKind::word;
+    const bool has_words = axis.kind == AxisKind::word && !axis.selects_phase;
     return {
         fmt::format("--{}", axis.name), fmt::format("{},...", axis.option),
         has_words    ? "all"
@@ -209,7 +209,7 @@ std::span<const OptionOf<MicroRequest>> micro_options() {
     static const Options all = [] {
         Options options(std::begin(table), std::begin(table) + before_axes);
         for (const Axis* axis : axes_in_order())
-            if (is_of_forwards_shapes(*axis)) options.push_back(axis_option(*axis));
+            if (is_of_shapes(*axis)) options.push_back(axis_option(*axis));
         options.insert(options.end(), std::begin(table) + before_axes, std::end(table));
         return options;
     }();

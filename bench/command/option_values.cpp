@@ -55,9 +55,8 @@ std::vector<AxisValue> axis_values(const Axis& axis, const std::string& text) {
     return values;
 }
 
-bool is_of_forwards_shapes(const Axis& axis) {
-    return !axis.option.empty() && axis.kind != AxisKind::name && (axis.of_model || axis.name == "batch") &&
-           axis.name != "phase" && axis.is_of_phase("forward");
+bool is_of_shapes(const Axis& axis) {
+    return !axis.option.empty() && axis.kind != AxisKind::name && (axis.of_model || axis.name == "batch");
 }
 
 std::optional<double> plain_number(std::string_view text) {

@@ -21,9 +21,8 @@ namespace kbench {
 std::vector<std::int64_t> whole_numbers(std::string_view option, const std::string& text);
 /// The value of an axis's option; a comma-separated list where it sweeps, and of words also all.
 std::vector<AxisValue> axis_values(const Axis& axis, const std::string& text);
-/// Whether shapes of a model's forward depend on the axis: lengths within a padded batch change none, and other phases
-/// have axes of their own.
-bool is_of_forwards_shapes(const Axis& axis);
+/// Whether a model's shapes depend on the axis: lengths within a padded batch change none.
+bool is_of_shapes(const Axis& axis);
 /// A finite number that is not negative, all of `text`; nothing for anything else.
 std::optional<double> plain_number(std::string_view text);
 /// "3%" or "0.03".

@@ -37,10 +37,12 @@ std::vector<AxisValue> usual_values(const ModelAxis& axis) {
     if (axis.is_count()) return {axis.usual};
     std::vector<AxisValue> words;
     for (const std::string_view word : axis.words()) words.emplace_back(std::string(word));
+    if (axis.row().selects_phase) words.resize(1);
     return words;
 }
 
-/// Every combination of values at the usual phase, in the order of a sweep's points: words change the fastest.
+/// Every combination of values of the axes that a point's phase has, in the order of a sweep's points: words change the
+/// fastest.
 std::vector<ModelPoint> points_of(const ModelSpec& model, const AxisLists& asked) {
     for (const auto& [name, values] : asked)
         if (model.axis(name) == nullptr)
@@ -49,10 +51,16 @@ std::vector<ModelPoint> points_of(const ModelSpec& model, const AxisLists& asked
     std::vector<ModelPoint> points(1);
     for (const Axis* axis : axes_in_order()) {
         const ModelAxis* own = model.axis(axis->name);
-        if (own == nullptr || axis->name == "phase") continue;
+        if (own == nullptr) continue;
+        const auto has_it = [&](const ModelPoint& point) { return axis->is_of_phase(point.phase()); };
         const auto given = asked.find(axis->name);
+        if (given != asked.end() && std::ranges::none_of(points, has_it)) throw UsageError(only_of_its_phases(*axis));
         std::vector<ModelPoint> more;
-        for (const ModelPoint& point : points)
+        for (const ModelPoint& point : points) {
+            if (!has_it(point)) {
+                more.push_back(point);
+                continue;
+            }
             for (const AxisValue& value : given == asked.end() ? usual_values(*own) : given->second) {
                 ModelPoint one = point;
                 if (own->is_count())
@@ -61,6 +69,7 @@ std::vector<ModelPoint> points_of(const ModelSpec& model, const AxisLists& asked
                     one.words[std::string(own->name)] = std::get<std::string>(value);
                 more.push_back(std::move(one));
             }
+        }
         points = std::move(more);
     }
     return points;

@@ -57,8 +57,8 @@ std::vector<std::string> suite_notes(std::string_view name, std::span<const Micr
 using AxisLists = std::map<std::string, std::vector<AxisValue>, std::less<>>;
 
 /// The distinct ops of `model` at every combination of `asked`. An axis that is left out has its usual count, or all
-/// of its words: attention fused and unfused, each cell. `with_loss`: also the ops of training's loss. Throws
-/// UsageError for an axis that the model lacks.
+/// of its words: attention fused and unfused, each cell; phases only the usual one. `with_loss`: also the ops of
+/// training's loss. Throws UsageError for an axis that the model or each phase asked for lacks.
 std::vector<AskedProblem> model_problems(std::string_view model, const AxisLists& asked, bool with_loss = false);
 
 /// Every combination. `names` of providers: all of them, whether they compute an op or not; empty: those that compute

@@ -62,6 +62,9 @@ struct Axis {
     bool of_model = false;            ///< only points whose model asks for it have it
     bool of_training = false;         ///< only points with direction train have it
     bool of_backward = false;         ///< only points with direction bwd or train have it
+    /// Its words are a model's phases: which pass is built, and so which axes a point has. A point of the usual phase
+    /// does not say so.
+    bool selects_phase = false;
     std::span<const std::string_view> phases = {};  ///< only points of these phases have it; empty: all
     bool needed = false;                            ///< a point in a file without it is refused
     int since = 1;  ///< schema version that added it; points of older files have its usual value
@@ -80,6 +83,8 @@ struct Axis {
 std::span<const Axis> axes();
 /// The axis called `name`; throws std::logic_error when there is none.
 const Axis& axis_named(std::string_view name);
+/// The one that selects the phase.
+const Axis& phase_axis();
 /// All axes, sorted by Axis::order; those of order 0 come last.
 std::span<const Axis* const> axes_in_order();
 /// The axes that a sweep may vary, slowest first.
@@ -99,6 +104,8 @@ class AxisValues {
     void erase(std::string_view axis);
     /// Whether the value is the usual one; true also where the point has none.
     bool is_usual(const Axis& axis) const;
+    /// The phase, said or not.
+    const std::string& phase() const { return text(phase_axis().name); }
 
     bool operator==(const AxisValues&) const = default;
 
@@ -113,6 +120,9 @@ std::string asked_text(const Axis& axis, const AxisValue& value);
 /// The value with its label: "batch 4", "fp16"; `said_in_full` has the title: "sequence length 128".
 std::string said(const Axis& axis, const AxisValue& value);
 std::string said_in_full(const Axis& axis, const AxisValue& value);
+
+/// What is wrong where a point is to have an axis that other phases have: "--past: only --phase decode has one".
+std::string only_of_its_phases(const Axis& axis);
 
 /// The key that sorts points on the axis: a word sorts by its place in Axis::words. Empty where the point has none.
 std::optional<AxisValue> sort_key(const Axis& axis, const AxisValues& values);

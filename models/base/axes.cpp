@@ -2,6 +2,7 @@
 #include "kbench/axes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -166,6 +167,7 @@ std::span<const Axis> axes() {
          .sweeps = true,
          .beside_model = true,
          .of_model = true,
+         .selects_phase = true,
          .since = 6},
         {.name = "optimizer",
          .what =
@@ -202,6 +204,11 @@ const Axis& axis_named(std::string_view name) {
     const auto found = std::ranges::find(axes(), name, &Axis::name);
     if (found == axes().end()) throw std::logic_error(fmt::format("no axis is called '{}'", name));
     return *found;
+}
+
+const Axis& phase_axis() {
+    static const Axis& axis = *std::ranges::find(axes(), true, &Axis::selects_phase);
+    return axis;
 }
 
 std::span<const Axis* const> axes_in_order() {
@@ -269,6 +276,10 @@ std::string said(const Axis& axis, const AxisValue& value) {
 
 std::string said_in_full(const Axis& axis, const AxisValue& value) {
     return axis.is_bare() ? text_of(value) : fmt::format("{} {}", axis.in_full(), text_of(value));
+}
+
+std::string only_of_its_phases(const Axis& axis) {
+    return fmt::format("--{}: only --{} {} has one", axis.name, phase_axis().name, fmt::join(axis.phases, " or "));
 }
 
 std::optional<AxisValue> sort_key(const Axis& axis, const AxisValues& values) {

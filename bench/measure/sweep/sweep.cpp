@@ -62,22 +62,12 @@ bool is_of_direction(const Axis& axis, const PointSpec& point) {
     return !axis.of_backward || direction != "fwd";
 }
 
-/// Whether a point of its phase can have the axis. A forward does not say that it is one, as none did before there were
-/// phases.
-bool is_of_phase(const Axis& axis, const PointSpec& point) {
-    if (axis.name == "phase") return !point.axes.is_usual(axis);
-    return axis.is_of_phase(point.axes.text("phase"));
-}
-
-/// What other phases alone have goes. A decode step makes no gradients.
+/// What other phases alone have goes. A forward does not say that it is one, as none did before there were phases.
 void complete_phase(PointSpec& point) {
-    const std::string phase = point.axes.text("phase"), direction = point.axes.text("direction");
-    if (phase != "forward" && direction != "fwd")
-        throw UsageError(fmt::format("--direction {}: --phase {} has fwd alone", direction, phase));
-    std::vector<std::string_view> others;
+    const std::string phase = point.axes.phase();
+    require_direction(phase, point.axes.text("direction"));
     for (const Axis& axis : axes())
-        if (!is_of_phase(axis, point)) others.push_back(axis.name);
-    for (const std::string_view axis : others) point.axes.erase(axis);
+        if (axis.selects_phase ? point.axes.is_usual(axis) : !axis.is_of_phase(phase)) point.axes.erase(axis.name);
 }
 
 /// What belongs to training alone: a training step updates weights unless asked otherwise, and other points have none
@@ -92,6 +82,13 @@ void complete_training(PointSpec& point, const SweepOptions& sweep) {
 }
 
 }  // namespace
+
+void require_direction(std::string_view phase, std::string_view direction) {
+    const Axis& axis = axis_named("direction");
+    if (text_of(*phase_axis().usual) != phase && text_of(*axis.usual) != direction)
+        throw UsageError(fmt::format("--{} {}: --{} {} has {} alone", axis.name, direction, phase_axis().name, phase,
+                                     text_of(*axis.usual)));
+}
 
 std::vector<AxisValue> asked_values(const Axis& axis, const SweepOptions& sweep, const AxisValues& of_model) {
     if (axis.option.empty()) return {};
@@ -127,8 +124,8 @@ std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues&
             }
             // A phase that has none of a list's axes has one point for the whole list.
             const bool is_repeated = std::ranges::any_of(beyond_first, [&](const AxisGroup* group) {
-                return std::ranges::none_of(
-                    group->axes, [&](const auto& of) { return of.first->is_of_phase(point.axes.text("phase")); });
+                return std::ranges::none_of(group->axes,
+                                            [&](const auto& of) { return of.first->is_of_phase(point.axes.phase()); });
             });
             if (!is_repeated) points.push_back(std::move(point));
         }
@@ -140,8 +137,8 @@ std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues&
                                          axis.of_training ? "train" : "bwd or train"));
     for (const Axis& axis : axes())
         if (sweep.values.contains(axis.name) &&
-            std::ranges::none_of(points, [&](const PointSpec& p) { return axis.is_of_phase(p.axes.text("phase")); }))
-            throw UsageError(fmt::format("--{}: only --phase {} has one", axis.name, fmt::join(axis.phases, " or ")));
+            std::ranges::none_of(points, [&](const PointSpec& p) { return axis.is_of_phase(p.axes.phase()); }))
+            throw UsageError(only_of_its_phases(axis));
     for (PointSpec& point : points) {
         complete_phase(point);
         complete_training(point, sweep);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/measure/point/point_spec.h"
@@ -31,6 +32,9 @@ std::vector<AxisValue> asked_values(const Axis& axis, const SweepOptions& sweep,
 /// some models have, with the model's own values. Throws UsageError when zipped lists differ in length, a point comes
 /// twice, the model has no such axis, or there are more shards than points.
 std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues& of_model);
+
+/// Throws UsageError where points of a phase have no such direction: all but the usual phase run forward alone.
+void require_direction(std::string_view phase, std::string_view direction);
 
 /// The points of shard `shard` of `shards`, dealt out one by one. Throws UsageError where there are more
 /// shards than points.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 
@@ -61,6 +62,21 @@ TEST(ClaimOptions, ARateHasItsUnitAndTheWorkHasWhatItCounts) {
                 HasSubstr("has no tokens"));
     EXPECT_THAT(refusal({"--model", "gpt2", "--machine", "l4", "--throughput", "9tokens/s", "--latency", "1ms"}),
                 HasSubstr("one of them"));
+}
+
+TEST(ClaimOptions, APhaseHasItsOwnAxes) {
+    const auto of = [](std::vector<std::string> more) {
+        more.insert(more.end(), {"--model", "gpt2", "--machine", "l4", "--latency", "1ms"});
+        return more;
+    };
+    const ClaimRequest request = parse_claim(of({"--phase", "decode", "--past", "7", "--batch", "4"})).request;
+    EXPECT_EQ(request.at.phase(), "decode");
+    EXPECT_EQ(request.at.count("past"), 7);
+    EXPECT_EQ(refusal(of({"--past", "7"})), "--past: only --phase decode has one");
+    EXPECT_EQ(refusal(of({"--phase", "decode", "--seq", "7"})), "--seq: only --phase forward has one");
+    EXPECT_EQ(refusal(of({"--phase", "decode", "--attention", "fused"})), "--attention: only --phase forward has one");
+    EXPECT_EQ(refusal(of({"--phase", "decode", "--direction", "train"})),
+              "--direction train: --phase decode has fwd alone");
 }
 
 TEST(ClaimOptions, AnOpStandsForAModel) {
@@ -126,6 +142,14 @@ TEST_F(ClaimDocs, EachPublishedFigureHasTheAnswerThatKbenchGives) {
         ++rows;
     }
     EXPECT_GE(rows, 6);
+}
+
+/// A step of 4 sequences makes 4 tokens.
+TEST_F(ClaimDocs, ADecodeStepMakesATokenOfEachSequence) {
+    const std::string step = "claim --model gpt2 --phase decode --past 100 --batch 4 --machine l4 --format json ";
+    const auto by_rate = nlohmann::json::parse(kbench(step + "--throughput 800tokens/s").out);
+    EXPECT_DOUBLE_EQ(by_rate.at("latency_ms"), 5);
+    EXPECT_EQ(by_rate.at("what"), "gpt2, batch 4, past 100, phase decode");
 }
 
 TEST_F(ClaimDocs, WhatCannotBeIsRefusedInOneLine) {

@@ -269,6 +269,23 @@ TEST(MicroOptions, AModelsOpsStandAtEveryCombinationOfItsAxes) {
                 ElementsAre("scale_mask b1h12s8d64"));
 }
 
+TEST(MicroOptions, AModelsPhasesHaveTheirOps) {
+    const auto of = [](std::vector<std::string> more) {
+        more.insert(more.begin(), {"--shapes-of", "gpt2", "--op", "attention,cached_attention"});
+        std::vector<std::string> shapes;
+        for (const AskedProblem& p : asked_problems(request_of(more))) shapes.push_back(p.shape);
+        return shapes;
+    };
+    EXPECT_THAT(of({"--phase", "forward,decode", "--past", "7,15", "--seq", "8"}),
+                ElementsAre("b1h12s8d64", "b1h12q1k8d64", "b1h12q1k16d64"));
+    const auto refusal = [&](const std::vector<std::string>& more) { return refusal_of([&] { of(more); }); };
+    EXPECT_THAT(refusal({"--phase", "decode"}), HasSubstr("--op 'attention': there is none here"));
+    EXPECT_THAT(refusal({"--seq", "8"}), HasSubstr("--op 'cached_attention': there is none here"))
+        << "the usual phase alone, unless asked";
+    EXPECT_EQ(refusal({"--past", "7"}), "--past: only --phase decode has one");
+    EXPECT_EQ(refusal({"--phase", "decode", "--seq", "8"}), "--seq: only --phase forward has one");
+}
+
 TEST(MicroOptions, AnAxisThatNothingWouldReadIsRefused) {
     const auto refusal = [](const std::vector<std::string>& arguments) {
         return refusal_of([&] { asked_problems(request_of(arguments)); });
