@@ -45,7 +45,8 @@ Model ModelSpec::build(const ModelPoint& point) const {
     for (const ModelAxis& axis : axes) {
         if (axis.is_count()) {
             const std::int64_t value = whole.counts.try_emplace(std::string(axis.name), axis.usual).first->second;
-            if (value < 1) throw UsageError(fmt::format("{} {} must be at least 1", axis.name, value));
+            if (value < axis.row().least)
+                throw UsageError(fmt::format("{} {} must be at least {}", axis.name, value, axis.row().least));
             if (value > axis.most)
                 throw UsageError(
                     fmt::format("{} {} is over {}'s {} {}", axis.name, value, name, axis.most_is, axis.most));

@@ -56,7 +56,7 @@ OptionOf<ClaimRequest> axis_option(const Axis& axis) {
     return {fmt::format("--{}", axis.name), std::string(axis.option), usual, std::string(axis.what),
             [&axis](ClaimRequest& r, const std::string& text) {
                 const std::vector<AxisValue> values = axis_values(axis, text);
-                if (values.size() != 1 || values.front() == AxisValue(std::int64_t{0}))
+                if (values.size() != 1 || (axis.takes_max && values.front() == AxisValue(max_batch)))
                     throw UsageError(fmt::format("--{} '{}': a claim is about one value", axis.name, text));
                 if (axis.kind == AxisKind::count)
                     r.at.counts[std::string(axis.name)] = std::get<std::int64_t>(values.front());

@@ -35,7 +35,8 @@ std::vector<AxisValue> axis_values(const Axis& axis, const std::string& text) {
     const std::string_view a_count = axis.takes_max ? "max or a whole number" : "a whole number";
     const auto value_of = [&](const std::string& typed) -> AxisValue {
         if (axis.kind == AxisKind::count)
-            return axis.takes_max && typed == "max" ? max_batch : number<std::int64_t>(option, typed, 1, a_count);
+            return axis.takes_max && typed == "max" ? max_batch
+                                                    : number<std::int64_t>(option, typed, axis.least, a_count);
         const std::string part = spelt_out(typed);
         if (!axis.sweeps) return word(option, part, offered);
         if (std::ranges::find(offered, part) == offered.end())
@@ -50,7 +51,7 @@ std::vector<AxisValue> axis_values(const Axis& axis, const std::string& text) {
         for (const std::string& part : split(text)) values.push_back(value_of(part));
     if (values.empty())
         throw UsageError(axis.kind == AxisKind::count
-                             ? fmt::format("{} '': must be {} of at least 1", option, a_count)
+                             ? fmt::format("{} '': must be {} of at least {}", option, a_count, axis.least)
                              : fmt::format("{} '': must be {} or all", option, fmt::join(offered, ", ")));
     return values;
 }

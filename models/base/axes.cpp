@@ -84,6 +84,7 @@ std::span<const Axis> axes() {
          .title = "past length",
          .unit = "tokens",
          .what = "tokens in the cache before the new one",
+         .least = 0,
          .order = 31,
          .option = "N",
          .otherwise = "the model's n_ctx less 1, of --phase decode",

@@ -69,14 +69,15 @@ TEST(ClaimOptions, APhaseHasItsOwnAxes) {
         more.insert(more.end(), {"--model", "gpt2", "--machine", "l4", "--latency", "1ms"});
         return more;
     };
-    const ClaimRequest request = parse_claim(of({"--phase", "decode", "--past", "7", "--batch", "4"})).request;
+    const ClaimRequest request = parse_claim(of({"--phase", "decode", "--past", "0", "--batch", "4"})).request;
     EXPECT_EQ(request.at.phase(), "decode");
-    EXPECT_EQ(request.at.count("past"), 7);
+    EXPECT_EQ(request.at.count("past"), 0);
     EXPECT_EQ(refusal(of({"--past", "7"})), "--past: only --phase decode has one");
     EXPECT_EQ(refusal(of({"--phase", "decode", "--seq", "7"})), "--seq: only --phase forward has one");
     EXPECT_EQ(refusal(of({"--phase", "decode", "--attention", "fused"})), "--attention: only --phase forward has one");
     EXPECT_EQ(refusal(of({"--phase", "decode", "--direction", "train"})),
               "--direction train: --phase decode has fwd alone");
+    EXPECT_EQ(refusal(of({"--past", "-1"})), "--past '-1': must be a whole number of at least 0");
 }
 
 TEST(ClaimOptions, AnOpStandsForAModel) {

@@ -120,6 +120,12 @@ TEST(Decode, TakesEachSequenceAtItsOwnPosition) {
         << "a cache with room for more";
 }
 
+TEST(Decode, MakesTheFirstTokenOverAnEmptyCache) {
+    const std::vector<std::int32_t> first(sequences, 0);
+    EXPECT_LT((difference<double>(Precision::fp64, by_reference, first, 0)), 1e-13);
+    EXPECT_LT((difference<float>(Precision::fp32, {}, first, 0)), 1e-5);
+}
+
 TEST(Decode, StepsOverItsCacheAgainAreTheSame) {
     const Planned<float> one(make_gpt2_decode(small_gpt2(), sequences, 7), Precision::fp32, {});
     const auto logits = [&] {

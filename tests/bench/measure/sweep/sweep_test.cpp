@@ -179,6 +179,8 @@ TEST(SweepPoints, OfAPhaseHaveItsAxesAlone) {
     EXPECT_THAT(names(sweep), ElementsAre("decode-past127-batch1-fp32", "decode-past1023-batch1-fp32"));
     for (const char* axis : {"seq", "attention"})
         EXPECT_EQ(sweep_points(sweep, gpt2())[0].axes.find(axis), nullptr) << axis;
+    sweep.values["past"] = {0};
+    EXPECT_THAT(names(sweep), ElementsAre("decode-past0-batch1-fp32")) << "the first token";
     sweep.values.clear();
     const PointSpec forward = sweep_points(sweep, gpt2()).front();
     EXPECT_EQ(forward.name(), "seq1024-batch1-fp32");
