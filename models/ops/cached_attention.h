@@ -72,6 +72,13 @@ struct CachedAttention {
         return {input("qkv", batch * queries, qkv_width()), key_cache, value_cache, positions_operand(batch, past),
                 output("out", batch * queries, heads * head_size)};
     }
+    /// More keys; a window of fewer sees as many more of them.
+    Grown<CachedAttention> grown(Direction, Scale factor) const {
+        CachedAttention op = *this;
+        op.past = std::max<std::int64_t>(0, keys() * factor - queries);
+        op.window *= factor;
+        return {op, "keys"};
+    }
     /// A key serves a group's few queries: products of matrices and vectors, which plain multiply-adds make as fast as
     /// memory gives the keys.
     static RoofUnit unit(Direction) { return RoofUnit::plain; }

@@ -104,8 +104,9 @@ struct SizedStep {
     Scale factor;
     Step step;
     std::shared_ptr<const Computation> computation;
-    std::vector<std::size_t> weights = {};  ///< its operands that the model keeps, and reads from memory each time
-    std::size_t copies = 1;                 ///< copies of the weights, the plan's own among them
+    /// Its operands that the model keeps, weights and caches of keys and values, and reads from memory each time.
+    std::vector<std::size_t> weights = {};
+    std::size_t copies = 1;  ///< copies of the weights, the plan's own among them
     double operand_bytes = 0, weight_bytes = 0;
 
     double bytes() const { return operand_bytes + weight_bytes * static_cast<double>(copies - 1); }
@@ -235,7 +236,8 @@ class SizeScalingOfPoint {
             const auto bytes = static_cast<double>(
                 sized.computation->packed_bytes(i).value_or(static_cast<std::size_t>(list[i].bytes())));
             sized.operand_bytes += bytes;
-            if (at_.plan.model().tensors[planned.tensors[i]].role != Role::weights) continue;
+            const Role role = at_.plan.model().tensors[planned.tensors[i]].role;
+            if (role != Role::weights && role != Role::cache) continue;
             sized.weights.push_back(i);
             sized.weight_bytes += bytes;
         }
