@@ -8,6 +8,7 @@
 #include "analysis/machine/ceilings.h"
 #include "analysis/result/result_json.h"
 #include "analysis/table/columns.h"
+#include "analysis/table/table.h"
 #include "bench/command/command.h"
 #include "bench/command/options.h"
 #include "bench/device/console.h"
@@ -18,6 +19,8 @@
 
 namespace kbench {
 namespace {
+
+constexpr std::size_t list_width = 100;
 
 /// "batch, seq to 1024 (n_ctx), attention fused or unfused"
 std::string axes_text(const ModelSpec& model) {
@@ -31,12 +34,12 @@ std::string axes_text(const ModelSpec& model) {
     return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+/// A model a paragraph, as a configuration alone is wider than a terminal.
 void list_models() {
-    put("{:<22} {:>14}  {:<106} {}\n", "model", "parameters", "axes", "configuration");
     for (const ModelSpec& model : builtin_models()) {
-        const std::string_view configuration = model.description;
-        put("{:<22} {:>14}  {:<106} {}\n", model.name, model.build({}).parameter_count(), axes_text(model),
-            configuration.substr(configuration.find(": ") + 2));
+        put("{}, {} parameters\n", model.name, model.build({}).parameter_count());
+        put_text(wrap("  axes: ", axes_text(model), list_width));
+        put_text(wrap("  configuration: ", model.description.substr(model.description.find(": ") + 2), list_width));
     }
 }
 

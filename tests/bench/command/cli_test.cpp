@@ -544,6 +544,8 @@ TEST_F(Cli, AComparisonsMistakesGetOneLineAndExitTwo) {
 
 TEST_F(Cli, ListsAndDoctorAnswer) {
     const std::string models = kbench("list models").out;
+    std::istringstream lines(models);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
     EXPECT_THAT(models, AllOf(HasSubstr("774030080"), HasSubstr("batch, seq to 1024 (n_ctx), attention"),
                               HasSubstr("batch, frames, cell")));
     EXPECT_THAT(kbench("list ops").out, HasSubstr("attention_context"));
