@@ -69,7 +69,7 @@ std::optional<Precision> Claim::headline() const {
 }
 
 BandwidthAnswer Claim::is_bandwidth_bound(const ClaimFloor& floor) const {
-    const double needed_s = std::max(bottleneck_share * latency_s, floor.flops_s);
+    const double needed_s = std::max(bottleneck_share * seconds(floor), floor.flops_s);
     if (floor.compulsory_s >= needed_s) return BandwidthAnswer::yes;
     return floor.unfused_s < needed_s ? BandwidthAnswer::no : BandwidthAnswer::cannot_tell;
 }
@@ -87,15 +87,16 @@ Claim check_claim(const ClaimedRun& run, const MachineFile& machine) {
     claim.tdp_w = machine.tdp_w;
     claim.claimed = run.precision;
     claim.fused = run.fused;
+    claim.is_claimed = static_cast<bool>(run.seconds);
     for (const Precision precision : all_precisions) {
         const Model model = run.model(precision);
         const Flops flops = flops_of(model);
-        if (claim.floors.empty()) {
+        if (claim.floors.empty()) claim.flops = flops.all;
+        if (claim.floors.empty() && claim.is_claimed) {
             claim.latency_s = run.seconds(flops.all);
             if (!(claim.latency_s >= shortest_s && claim.latency_s <= longest_s))
                 throw UsageError(fmt::format("the claimed time is {} s; it must be from {} to {} s", claim.latency_s,
                                              shortest_s, longest_s));
-            claim.flops = flops.all;
         }
         ClaimFloor floor;
         floor.precision = precision;
@@ -117,6 +118,7 @@ Claim check_claim(const ClaimedRun& run, const MachineFile& machine) {
         floor.unfused_s = floor.unfused_bytes / dram->per_s;
         claim.floors.push_back(std::move(floor));
     }
+    if (!claim.is_claimed) claim.latency_s = claim.floor(*claim.headline()).floor_s();
     return claim;
 }
 

@@ -17,9 +17,10 @@ namespace kbench {
 
 /// What is said to have run: one pass over `model` in `seconds`, on `devices` that share its work.
 struct ClaimedRun {
-    std::string what;                             ///< the model or op and its point, as sentences name it
-    std::function<Model(Precision)> model;        ///< training in 16 bits has tensors that other precisions lack
-    std::function<double(double flops)> seconds;  ///< a time, or what follows from a rate
+    std::string what;                       ///< the model or op and its point, as sentences name it
+    std::function<Model(Precision)> model;  ///< training in 16 bits has tensors that other precisions lack
+    /// A time, or what follows from a rate; none where the fastest program that the machine allows is meant.
+    std::function<double(double flops)> seconds = {};
     int devices = 1;
     std::optional<Precision> precision = {};  ///< what it is said to have computed in
     std::string fused = {};                   ///< what `model` fuses though another program may not; empty: nothing
@@ -43,7 +44,8 @@ struct ClaimFloor {
 struct Claim {
     std::string what, machine;
     int devices = 1;
-    double latency_s = 0;
+    double latency_s = 0;    ///< the claimed time; else the least of the headline's precision
+    bool is_claimed = true;  ///< else each precision is judged by its own least time
     double flops = 0;        ///< what all devices compute together
     double bytes_per_s = 0;  ///< one device's memory, as the datasheet states it
     std::optional<double> tdp_w;
@@ -53,7 +55,8 @@ struct Claim {
 
     /// FLOPs over the claimed time, on each device.
     double flop_per_s() const { return flops / latency_s / devices; }
-    bool is_possible(const ClaimFloor& floor) const { return floor.floor_s() <= impossible_share * latency_s; }
+    double seconds(const ClaimFloor& floor) const { return is_claimed ? latency_s : floor.floor_s(); }
+    bool is_possible(const ClaimFloor& floor) const { return floor.floor_s() <= impossible_share * seconds(floor); }
     const ClaimFloor& floor(Precision precision) const;
     /// The claimed precision; else the first possible one of fp32, tf32 and fp16, since programs compute in fp32 unless
     /// told otherwise. Nothing where none of those is possible.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <functional>
 
 #include "analysis/report/claim.h"
 #include "bench/command/claim_options.h"
@@ -40,10 +41,11 @@ ModelPoint model_point(const ClaimRequest& request) {
     return at;
 }
 
-/// Training and backward fuse attention, which another program may not.
+/// Training, backward and the phases with a cache fuse attention, which another program may not.
 std::string fused_in(const ClaimRequest& request) {
-    const bool has_choice = request.spec.axis("attention") != nullptr;
-    return has_choice && request.direction != "fwd" ? "attention in one kernel" : "";
+    const ModelAxis* attention = request.spec.axis("attention");
+    const bool is_fused = attention != nullptr && (request.direction != "fwd" || !is_of_phase(request.at, *attention));
+    return is_fused ? "attention in one kernel" : "";
 }
 
 /// The model of one pass: a training step with AdamW and, in 16 bits, fp32 master weights, unless it is of one op.
@@ -88,9 +90,11 @@ int claim_command(const std::vector<std::string>& arguments, const std::string&)
     }
     const ClaimRequest& request = parsed.request;
     for (const std::string& note : request.spec.notes) say("kbench: {}\n", note);
+    std::function<double(double)> seconds;
+    if (request.latency_s > 0 || request.per_s > 0) seconds = [&](double flops) { return seconds_of(request, flops); };
     const Claim claim = check_claim({.what = what_ran(request),
                                      .model = [&](Precision precision) { return model_of(request, precision); },
-                                     .seconds = [&](double flops) { return seconds_of(request, flops); },
+                                     .seconds = seconds,
                                      .devices = request.devices,
                                      .precision = request.precision,
                                      .fused = fused_in(request)},

@@ -86,8 +86,6 @@ Step problem_of(const ClaimRequest& request) {
 void require_fitting(const ClaimRequest& r) {
     if (r.machine.empty())
         throw UsageError("--machine is missing: name one of `kbench list machines`, or a machine file");
-    if (r.latency_s == 0 && r.per_s == 0)
-        throw UsageError("--latency is missing: the claimed time, such as 31ms; or the rate, as --throughput");
     if (r.latency_s > 0 && r.per_s > 0) throw UsageError("--latency and --throughput: a claim is about one of them");
     if (!r.problem && (r.direction == "dgrad" || r.direction == "wgrad"))
         throw UsageError(fmt::format("--direction {}: is of an op; a model has fwd, bwd and train", r.direction));
@@ -127,7 +125,7 @@ std::span<const OptionOf<ClaimRequest>> claim_options() {
                            "how many such machines share the work; what they exchange is not counted",
                            [](ClaimRequest& r, const std::string& text) { r.devices = parse_devices(text); }});
         options.push_back(
-            {"--latency", "TIME", "",
+            {"--latency", "TIME", "that of the fastest program possible",
              "the claimed time of a forward pass, decode step or training step, such as 31ms, 2.1s or 450us",
              [](ClaimRequest& r, const std::string& text) { r.latency_s = seconds("--latency", text, "1ns"); }});
         options.push_back(

@@ -165,6 +165,27 @@ TEST(Claim, BandwidthIsTheAnswerWhereTheLeastTrafficTakesHalfOfTheTimeAndMoreTha
     EXPECT_EQ(answer(4000, 5.4e-3), BandwidthAnswer::no) << "FLOPs alone need longer than unfused traffic";
 }
 
+/// By hand, in bf16: 774 million weights of 2 bytes, of which position embeddings give one row, and 1023 tokens' keys
+/// and values of 36 layers and 1280 columns. One more token needs 2 FLOPs a weight.
+TEST(Claim, ADecodeStepIsBandwidthBoundWhateverTheProgramAndAForwardIsNot) {
+    const auto fastest = [](const ModelPoint& at) {
+        const Model model = find_model("gpt2-large").build(at);
+        return check_claim({.what = model.name, .model = [&](Precision) { return model; }}, machine("a100-sxm4-40gb"));
+    };
+    const Claim decode = fastest({.counts = {{"past", 1023}}, .words = {{"phase", "decode"}}}), forward = fastest({});
+    const ClaimFloor& bf16 = of(decode, Precision::bf16);
+    EXPECT_NEAR(bf16.compulsory_bytes, 2 * (774.0e6 - 1023 * 1280 + 2 * 1023 * 36 * 1280), 0.005 * 1.73e9);
+    EXPECT_LT(bf16.flops_s, 0.01 * bf16.compulsory_s);
+    for (const Precision precision : all_precisions) {
+        EXPECT_EQ(decode.is_bandwidth_bound(of(decode, precision)), BandwidthAnswer::yes) << name(precision);
+        EXPECT_EQ(decode.seconds(of(decode, precision)), of(decode, precision).compulsory_s);
+        EXPECT_NE(forward.is_bandwidth_bound(of(forward, precision)), BandwidthAnswer::yes) << name(precision);
+    }
+    EXPECT_EQ(forward.is_bandwidth_bound(of(forward, Precision::fp32)), BandwidthAnswer::no);
+    EXPECT_EQ(decode.headline(), Precision::fp32);
+    EXPECT_EQ(decode.latency_s, of(decode, Precision::fp32).compulsory_s);
+}
+
 TEST(Claim, TheHeadlineIsForThePrecisionClaimedElseTheUsualOneThatIsPossible) {
     const auto headline = [](double seconds, std::optional<Precision> precision = {}) {
         return check_claim(gpt2_large(), machine("a100-sxm4-80gb"), seconds, precision).headline();

@@ -36,7 +36,6 @@ TEST(ClaimOptions, ATimeIsWrittenAsInEveryOption) {
 TEST(ClaimOptions, AClaimIsAboutOneModelAtOnePointOfOneMachine) {
     EXPECT_THAT(refusal({"--machine", "l4", "--latency", "1ms"}), HasSubstr("--model is missing"));
     EXPECT_THAT(refusal({"--model", "gpt2", "--latency", "1ms"}), HasSubstr("--machine is missing"));
-    EXPECT_THAT(refusal({"--model", "gpt2", "--machine", "l4"}), HasSubstr("--latency is missing"));
     for (const char* text : {"1,2", "max"})
         EXPECT_THAT(refusal({"--model", "gpt2", "--batch", text}), HasSubstr("a claim is about one value"));
     const ClaimRequest request = parse_claim({"--model", "gpt2", "--machine", "l4", "--latency", "1ms", "--seq", "128",
@@ -151,6 +150,10 @@ TEST_F(ClaimDocs, ADecodeStepMakesATokenOfEachSequence) {
     const auto by_rate = nlohmann::json::parse(kbench(step + "--throughput 800tokens/s").out);
     EXPECT_DOUBLE_EQ(by_rate.at("latency_ms"), 5);
     EXPECT_EQ(by_rate.at("what"), "gpt2, batch 4, past 100, phase decode");
+    const auto least = nlohmann::json::parse(kbench(step).out);
+    EXPECT_EQ(least.at("is_claimed"), false);
+    EXPECT_EQ(least.at("precisions").at(3).at("bandwidth_bound"), "yes");
+    EXPECT_EQ(least.at("latency_ms"), least.at("precisions").at(3).at("compulsory_ms"));
 }
 
 TEST_F(ClaimDocs, WhatCannotBeIsRefusedInOneLine) {
