@@ -64,6 +64,10 @@ std::vector<Expected> cached_attention(const CachedAttention&, View qkv, View ke
 /// What a cache holds afterwards: the new tokens' part of qkv, which begins at `first_column`, at their positions.
 std::vector<Expected> cache_with_new(const CachedAttention&, View qkv, std::int64_t first_column, View cache,
                                      View positions, std::span<const Element>);
+/// What a cache holds afterwards: the part of qkv that begins at `first_column`, in the prompt's rows.
+std::vector<Expected> filled_cache(const FillCache&, View qkv, std::int64_t first_column, View cache,
+                                   std::span<const Element>);
+std::vector<Expected> last_token(const LastToken&, View x, std::span<const Element>);
 /// bias is an empty View where the op has none.
 std::vector<Expected> conv2d(const Conv2d&, View x, View weight, View bias, std::span<const Element>);
 std::vector<Expected> conv2d_dgrad(const Conv2d&, View dy, View weight, std::span<const Element>);
@@ -133,6 +137,10 @@ std::vector<Expected> expected(const AttentionContext&, Question);
 ElementCost cost(const AttentionContext&);
 std::vector<Expected> expected(const CachedAttention&, Question);
 ElementCost cost(const CachedAttention&);
+std::vector<Expected> expected(const FillCache&, Question);
+ElementCost cost(const FillCache&);
+std::vector<Expected> expected(const LastToken&, Question);
+ElementCost cost(const LastToken&);
 std::vector<Expected> expected(const Conv2d&, Question);
 ElementCost cost(const Conv2d&, Direction);
 std::vector<Expected> expected(const BatchNorm&, Question);

@@ -14,9 +14,11 @@
 #include "models/ops/ctc.h"
 #include "models/ops/embedding.h"
 #include "models/ops/embedding_at.h"
+#include "models/ops/fill_cache.h"
 #include "models/ops/gemm.h"
 #include "models/ops/global_norm.h"
 #include "models/ops/hardtanh.h"
+#include "models/ops/last_token.h"
 #include "models/ops/layernorm.h"
 #include "models/ops/recurrent.h"
 #include "models/ops/residual.h"
@@ -54,6 +56,8 @@ using BuiltInOps = OpList<Embedding,         //
                           Softmax,           //
                           AttentionContext,  //
                           CachedAttention,   //
+                          FillCache,         //
+                          LastToken,         //
                           Conv2d,            //
                           BatchNorm,         //
                           Hardtanh,          //

@@ -84,6 +84,7 @@ TEST(GrownSteps, OfSequencesAreLonger) {
     EXPECT_EQ(grown_text("attention", "b1h2s8d4", Direction::bwd), "seq b1h2s16d4");
     EXPECT_EQ(grown_text("cached_attention", "b2h6q1k8d5g2"), "keys b2h6q1k16d5g2");
     EXPECT_EQ(grown_text("cached_attention", "b2h6q3k8d5w4"), "keys b2h6q3k16d5w8") << "as many new tokens";
+    EXPECT_EQ(grown_text("fill_cache", "b2h6s3k8d5g2"), "seq b2h6s6k16d5g2");
     EXPECT_EQ(grown_text("lstm", "t5n2h8"), "time_steps t10n2h8");
     EXPECT_EQ(grown_text("gru", "t5n2h8", Direction::wgrad), "time_steps t10n2h8");
     EXPECT_EQ(time_steps(grown(parse_problem("rnn", "t5n2h8"), 4)->step), 20);

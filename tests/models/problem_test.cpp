@@ -87,6 +87,9 @@ constexpr Written written[] = {
     {"embedding_at", "r12w4v9p8s6"},
     {"cached_attention", "b1h20q1k1024d64"},
     {"cached_attention", "b2h6q3k10d5g2w4"},
+    {"fill_cache", "b1h20s992k1024d64"},
+    {"fill_cache", "b2h6s3k10d5g2"},
+    {"last_token", "b16s1024w1280"},
     {"adamw", "n1000t3mc"},
 };
 

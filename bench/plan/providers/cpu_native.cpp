@@ -18,6 +18,7 @@
 #include "cpu/native/embedding.h"
 #include "cpu/native/global_norm.h"
 #include "cpu/native/layernorm.h"
+#include "cpu/native/prompt.h"
 #include "cpu/native/recurrent.h"
 #include "cpu/native/rmsnorm.h"
 #include "cpu/native/sequence.h"
@@ -206,6 +207,8 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                     {.directions = {Direction::bwd}, .workspace_bytes = cpu::attention_gradient_workspace}),
                 row("cpu::cached_attention", cpu::cached_attention,
                     {.workspace_bytes = cpu::cached_attention_workspace}),
+                row("cpu::fill_cache", cpu::fill_cache),
+                row("cpu::last_token", cpu::last_token),
                 row("cpu::conv2d", cpu::conv2d, {.workspace_bytes = cpu::conv2d_workspace}),
                 row("cpu::conv2d_dgrad", cpu::conv2d_dgrad,
                     {.directions = {Direction::dgrad}, .workspace_bytes = cpu::conv2d_dgrad_workspace}),

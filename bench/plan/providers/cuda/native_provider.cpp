@@ -25,6 +25,7 @@
 #include "kernels/norm/layernorm.h"
 #include "kernels/norm/norm_backward.h"
 #include "kernels/norm/rmsnorm.h"
+#include "kernels/prompt.h"
 #include "kernels/sequence.h"
 #include "kernels/softmax.h"
 #include "models/ops/list.h"
@@ -207,6 +208,8 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext& context) {
                     .directions = {Direction::bwd}, .why_not = no_such_attention_gradient, .make = attention_gradient},
                 row("cached_attention", cuda::cached_attention,
                     {.workspace_bytes = cuda::cached_attention_workspace, .why_not = wider_than_cached}),
+                row("fill_cache", cuda::fill_cache),
+                row("last_token", cuda::last_token),
                 row("scale_mask", scale_mask),
                 row("softmax", softmax),
                 leaving_no_intermediates(row("batch_norm", cuda::batch_norm_forward,
