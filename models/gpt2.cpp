@@ -26,17 +26,29 @@ class Gpt2Builder {
     }
 
     Model build(AttentionKind attention) {
-        add_embeddings();
-        const TensorId x = op(Embedding{rows_, seq_, config_.n_embd, config_.vocab_size, config_.n_ctx}, "wte+wpe",
-                              {tokens_, wte_, wpe_}, activation("wte+wpe.out", config_.n_embd));
-        const TensorId logits = add_layers(x, [&](const std::string& layer, TensorId qkv, double scale) {
+        const TensorId x = add_blocks(embed_prompt(), [&](const std::string& layer, TensorId qkv, double scale) {
             return attention == AttentionKind::fused ? fused_attention(layer, qkv, scale)
                                                      : unfused_attention(layer, qkv, scale);
         });
+        const TensorId logits = add_head(x, seq_);
         model_.inputs = {tokens_};
         model_.outputs = {logits};
         if (seq_ > 1)  // a single token has no next one to predict
             model_.loss = OpNode{CrossEntropy{rows_, seq_, config_.vocab_size}, "loss", {logits, tokens_}, {}};
+        return std::move(model_);
+    }
+
+    /// The pass over a prompt: caches have room for `more` tokens behind it, and the last token alone has logits.
+    Model build_prefill(std::int64_t more) {
+        TensorId x = add_blocks(embed_prompt(), [&](const std::string& layer, TensorId qkv, double scale) {
+            fill_cache(layer, qkv, seq_ + more);
+            return fused_attention(layer, qkv, scale);
+        });
+        x = op(LastToken{batch_, seq_, config_.n_embd}, "last_token", {x},
+               tensor({.name = "last_token.out", .role = Role::activations, .shape = {batch_, 1, config_.n_embd}}));
+        const TensorId logits = add_head(x, 1);
+        model_.inputs = {tokens_};
+        model_.outputs = {logits};
         return std::move(model_);
     }
 
@@ -49,11 +61,12 @@ class Gpt2Builder {
                                            .shape = {batch_, 1},
                                            .element = ElementType::int32,
                                            .contents = of_positions});
-        const TensorId x = op(EmbeddingAt{rows_, seq_, config_.n_embd, config_.vocab_size, config_.n_ctx}, "wte+wpe",
-                              {tokens_, positions, wte_, wpe_}, activation("wte+wpe.out", config_.n_embd));
-        const TensorId logits = add_layers(x, [&](const std::string& layer, TensorId qkv, double scale) {
+        TensorId x = op(EmbeddingAt{rows_, seq_, config_.n_embd, config_.vocab_size, config_.n_ctx}, "wte+wpe",
+                        {tokens_, positions, wte_, wpe_}, activation("wte+wpe.out", config_.n_embd));
+        x = add_blocks(x, [&](const std::string& layer, TensorId qkv, double scale) {
             return cached_attention(layer, qkv, positions, past, scale);
         });
+        const TensorId logits = add_head(x, seq_);
         model_.inputs = {tokens_, positions};
         model_.outputs = {logits};
         return std::move(model_);
@@ -70,17 +83,27 @@ class Gpt2Builder {
         wpe_ = matrix("wpe.weight", config_.n_ctx, config_.n_embd, config_.initializer_range);
     }
 
-    /// All blocks and the language model's head, which makes the logits. `attend(layer, qkv, scale)` adds the ops of
-    /// attention.
-    TensorId add_layers(TensorId x, const auto& attend) {
+    /// All tokens of a sequence, from the first position on.
+    TensorId embed_prompt() {
+        add_embeddings();
+        return op(Embedding{rows_, seq_, config_.n_embd, config_.vocab_size, config_.n_ctx}, "wte+wpe",
+                  {tokens_, wte_, wpe_}, activation("wte+wpe.out", config_.n_embd));
+    }
+
+    /// All blocks and the norm behind them. `attend(layer, qkv, scale)` adds the ops of attention.
+    TensorId add_blocks(TensorId x, const auto& attend) {
         for (std::int64_t i = 0; i < config_.n_layer; ++i) x = block(i, x, attend);
-        x = layer_norm("ln_f", x);
+        return layer_norm("ln_f", x);
+    }
+
+    /// The language model's head, which makes the logits of x [batch, tokens, width].
+    TensorId add_head(TensorId x, std::int64_t tokens) {
         const TensorId head = config_.tie_word_embeddings ? wte_
                                                           : matrix("lm_head.weight", config_.vocab_size, config_.n_embd,
                                                                    config_.initializer_range);
         const TensorId logits =
-            tensor({.name = "logits", .role = Role::logits, .shape = {batch_, seq_, config_.vocab_size}});
-        return op(Gemm{rows_, config_.vocab_size, config_.n_embd, true}, "lm_head", {x, head}, logits);
+            tensor({.name = "logits", .role = Role::logits, .shape = {batch_, tokens, config_.vocab_size}});
+        return op(Gemm{batch_ * tokens, config_.vocab_size, config_.n_embd, true}, "lm_head", {x, head}, logits);
     }
 
     /// One transformer block: attention and MLP, each after a layer norm and added to the residual stream x.
@@ -140,7 +163,33 @@ class Gpt2Builder {
         return op(AttentionContext{shape()}, layer, {y, qkv}, activation(layer + ".out", config_.n_embd));
     }
 
-    /// Each layer's cache is there before the step, with room for the new token.
+    /// A layer's caches of keys and values, which are there before the step, and what a step makes of them.
+    struct Caches {
+        TensorId keys, values, new_keys, new_values;
+    };
+    Caches add_caches(const std::string& layer, std::int64_t capacity, std::string_view made) {
+        const auto cache = [&](std::string_view name, std::string_view suffix) {
+            return tensor({.name = fmt::format("{}.{}{}", layer, name, suffix),
+                           .role = Role::cache,
+                           .shape = {batch_, config_.n_head, capacity, shape().head_size},
+                           .contents = Contents::normal(),
+                           .resident = suffix.empty()});
+        };
+        return {cache("key_cache", ""), cache("value_cache", ""), cache("key_cache", made), cache("value_cache", made)};
+    }
+
+    void fill_cache(const std::string& layer, TensorId qkv, std::int64_t capacity) {
+        const FillCache op{.batch = batch_,
+                           .heads = config_.n_head,
+                           .kv_heads = config_.n_head,
+                           .seq = seq_,
+                           .capacity = capacity,
+                           .head_size = shape().head_size};
+        const Caches of = add_caches(layer, capacity, ".filled");
+        model_.ops.push_back({op, layer, {qkv, of.keys, of.values}, {of.new_keys, of.new_values}});
+    }
+
+    /// The caches have room for the new token.
     TensorId cached_attention(const std::string& layer, TensorId qkv, TensorId positions, std::int64_t past,
                               double scale) {
         const CachedAttention op{.batch = batch_,
@@ -150,18 +199,9 @@ class Gpt2Builder {
                                  .past = past,
                                  .head_size = shape().head_size,
                                  .scale = scale};
-        const auto cache = [&](const char* name, bool is_resident) {
-            return tensor({.name = layer + name,
-                           .role = Role::cache,
-                           .shape = {batch_, op.kv_heads, op.keys(), op.head_size},
-                           .contents = Contents::normal(),
-                           .resident = is_resident});
-        };
-        const TensorId keys = cache(".key_cache", true), values = cache(".value_cache", true),
-                       more_keys = cache(".key_cache.appended", false),
-                       more_values = cache(".value_cache.appended", false),
-                       out = activation(layer + ".out", config_.n_embd);
-        model_.ops.push_back({op, layer, {qkv, keys, values, positions}, {more_keys, more_values, out}});
+        const Caches of = add_caches(layer, op.keys(), ".appended");
+        const TensorId out = activation(layer + ".out", config_.n_embd);
+        model_.ops.push_back({op, layer, {qkv, of.keys, of.values, positions}, {of.new_keys, of.new_values, out}});
         return out;
     }
 
@@ -200,6 +240,13 @@ class Gpt2Builder {
     TensorId tokens_ = 0, wte_ = 0, wpe_ = 0;
 };
 
+void require_prompt(const Gpt2Config& config, std::int64_t batch, std::int64_t seq) {
+    if (batch < 1) throw UsageError(fmt::format("batch {} must be at least 1", batch));
+    if (seq < 1) throw UsageError(fmt::format("seq {} must be at least 1", seq));
+    if (seq > config.n_ctx)
+        throw UsageError(fmt::format("seq {} is over {}'s n_ctx {}", seq, config.name, config.n_ctx));
+}
+
 }  // namespace
 
 std::span<const Gpt2Config> gpt2_configs() {
@@ -230,6 +277,7 @@ ModelSpec gpt2_spec(const Gpt2Config& c) {
                  {.name = "seq", .usual = c.n_ctx, .most = c.n_ctx, .most_is = "n_ctx"},
                  {.name = "attention"},
                  {.name = "phase"},
+                 {.name = "new", .usual = 0, .most = c.n_ctx - 1, .most_is = "n_ctx less 1"},
                  {.name = "past", .usual = c.n_ctx - 1, .most = c.n_ctx - 1, .most_is = "largest past"}};
     spec.description = fmt::format(
         "{}: n_embd {}, n_layer {}, n_head {}, n_ctx {}, vocab_size {}, n_inner {}, layer_norm_epsilon {}, scale_attn_weights {}, scale_attn_by_inverse_layer_idx {}, reorder_and_upcast_attn {}, initializer_range {}, tie_word_embeddings {}",
@@ -240,6 +288,8 @@ ModelSpec gpt2_spec(const Gpt2Config& c) {
     if (c.activation != Activation::gelu_tanh)
         spec.description += fmt::format(", activation {}", facts_of(c.activation).kind);
     spec.build_at = [c](const ModelPoint& point) {
+        if (point.word("phase") == "prefill")
+            return make_gpt2_prefill(c, point.count("batch"), point.count("seq"), point.count("new"));
         if (point.word("phase") == "decode") return make_gpt2_decode(c, point.count("batch"), point.count("past"));
         const bool fused = point.word("attention") == "fused";
         return make_gpt2(c, point.count("batch"), point.count("seq"),
@@ -255,11 +305,17 @@ std::vector<ModelSpec> gpt2_models() {
 }
 
 Model make_gpt2(const Gpt2Config& config, std::int64_t batch, std::int64_t seq, AttentionKind attention) {
-    if (batch < 1) throw UsageError(fmt::format("batch {} must be at least 1", batch));
-    if (seq < 1) throw UsageError(fmt::format("seq {} must be at least 1", seq));
-    if (seq > config.n_ctx)
-        throw UsageError(fmt::format("seq {} is over {}'s n_ctx {}", seq, config.name, config.n_ctx));
+    require_prompt(config, batch, seq);
     return Gpt2Builder(config, batch, seq).build(attention);
+}
+
+Model make_gpt2_prefill(const Gpt2Config& config, std::int64_t batch, std::int64_t seq, std::int64_t more) {
+    require_prompt(config, batch, seq);
+    if (more < 0) throw UsageError(fmt::format("new {} must be at least 0", more));
+    if (more > config.n_ctx - seq)
+        throw UsageError(
+            fmt::format("seq {} and new {} are together over {}'s n_ctx {}", seq, more, config.name, config.n_ctx));
+    return Gpt2Builder(config, batch, seq).build_prefill(more);
 }
 
 Model make_gpt2_decode(const Gpt2Config& config, std::int64_t batch, std::int64_t past) {

@@ -34,8 +34,8 @@ Gpt2Config parse_gpt2_config(const std::string& text, const std::string& path);
 std::span<const Gpt2Config> gpt2_configs();
 const Gpt2Config& gpt2_config(std::string_view name);  ///< one of gpt2_configs()
 
-/// The registry's row. Axes: batch; phase forward or decode; of the forward seq up to n_ctx, and attention fused or
-/// unfused; of decode past up to n_ctx - 1.
+/// The registry's row. Axes: batch; phase forward, prefill or decode; of the forward and prefill seq up to n_ctx; of
+/// the forward attention fused or unfused; of prefill new up to n_ctx - seq; of decode past up to n_ctx - 1.
 ModelSpec gpt2_spec(const Gpt2Config& config);
 std::vector<ModelSpec> gpt2_models();
 ModelSpec read_gpt2(const std::string& text, const std::string& path);
@@ -44,6 +44,11 @@ const FamilyKeys& gpt2_keys();
 
 /// The forward pass. Throws UsageError when seq is not in [1, n_ctx] or batch is not positive.
 Model make_gpt2(const Gpt2Config& config, std::int64_t batch, std::int64_t seq, AttentionKind attention);
+
+/// The pass over a prompt that fills the caches h.N.attn.key_cache and value_cache [batch, n_head, seq + more, head
+/// size] and makes the logits [batch, 1, vocab] of the last token. Attention is fused. Throws as make_gpt2, and when
+/// `more` is not in [0, n_ctx - seq].
+Model make_gpt2_prefill(const Gpt2Config& config, std::int64_t batch, std::int64_t seq, std::int64_t more);
 
 /// The step that makes the logits of one more token of each sequence, after `past` tokens whose keys and values lie in
 /// the caches h.N.attn.key_cache and value_cache. Inputs: tokens [batch, 1], and positions [batch, 1], which are `past`

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -60,16 +61,25 @@ constexpr TimedWords directions_timed[] = {
     {"bwd", "backward", "backward pass", "backward passes"},
     {"train", "training step", "training step", "training steps"},
 };
+/// Those of a phase, which runs fwd alone.
+constexpr TimedWords phases_timed[] = {
+    {"prefill", "prefill", "prefill", "prefills", " to the first token"},
+    {"decode", "decode step", "decode step", "decode steps", " a token"},
+};
+
+const TimedWords* words_of(std::span<const TimedWords> table, std::string_view what) {
+    const auto found = std::ranges::find(table, what, &TimedWords::of);
+    return found == table.end() ? nullptr : &*found;
+}
 
 }  // namespace
 
 const TimedWords& timed_words(const Point& point) {
-    static constexpr TimedWords of_program{"", "iteration", "iteration", "iterations"},
-        of_decode{"fwd", "decode step", "decode step", "decode steps"};
+    static constexpr TimedWords of_program{"", "iteration", "iteration", "iterations"};
     if (point.program) return of_program;
-    if (point.decodes()) return of_decode;
-    const auto found = std::ranges::find(directions_timed, point.direction(), &TimedWords::direction);
-    return found == std::end(directions_timed) ? directions_timed[0] : *found;
+    if (const TimedWords* words = words_of(phases_timed, point.axes.phase())) return *words;
+    const TimedWords* words = words_of(directions_timed, point.direction());
+    return words ? *words : directions_timed[0];
 }
 
 std::string point_name(const Point& point) { return named(point, false); }

@@ -22,9 +22,11 @@ std::string placed_name(const Point& point);
 /// "NAME at batch 1, sequence length 1024, fp16".
 std::string sentence_name(const Point& point);
 
-/// What is timed of a point, as its direction has it.
+/// What is timed of a point, as its phase or direction has it.
 struct TimedWords {
-    std::string_view direction, short_name, name, several;
+    std::string_view of;  ///< the phase or direction
+    std::string_view short_name, name, several;
+    std::string_view time_is = {};  ///< what follows the time: " a token"
 };
 const TimedWords& timed_words(const Point& point);
 /// Whether its time is that of a CUDA graph, as that of a program is not.

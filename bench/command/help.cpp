@@ -21,7 +21,7 @@ struct Group {
 };
 constexpr Group groups[] = {
     {"Model",
-     "--model,--config,--direction,--phase,--seq,--past,--frames,--batch,--precision,--attention,--cell,--lengths,--optimizer,--master,"
+     "--model,--config,--direction,--phase,--seq,--new,--past,--frames,--batch,--precision,--attention,--cell,--lengths,--optimizer,--master,"
      "--recompute,--provider,--weights,--input,--tokens,--seed"},
     {"Op", "--op,--shape,--shapes,--shapes-of,--suite,--heads,--head-size,--cache"},
     {"Sweep", "--zip,--repeat,--shard,--resume,--dry-run,--batches,--precisions"},

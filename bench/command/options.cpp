@@ -239,8 +239,22 @@ void take_shape_of_tokens(RunOptions& run) {
     if (shape.size() != 2 || shape[0] < 1 || shape[1] < 1) return;
     run.values.try_emplace("batch", std::vector<AxisValue>{shape[0]});
     const auto phases = run.values.find("phase");
-    if (phases == run.values.end() || std::ranges::count(phases->second, AxisValue("forward")) > 0)
+    const auto has_seq = [](const AxisValue& phase) { return axis_named("seq").is_of_phase(text_of(phase)); };
+    if (phases == run.values.end() || std::ranges::any_of(phases->second, has_seq))
         run.values.try_emplace("seq", std::vector<AxisValue>{shape[1]});
+}
+
+/// A decode step beside prefills fills the last row that a prompt's cache has room for.
+void take_past_of_prompt(RunOptions& run) {
+    const auto phases = run.values.find("phase"), prompts = run.values.find("seq"), room = run.values.find("new");
+    const auto asks_for = [&](const char* phase) { return std::ranges::count(phases->second, AxisValue(phase)) > 0; };
+    if (phases == run.values.end() || prompts == run.values.end()) return;
+    if (!asks_for("prefill") || !asks_for("decode")) return;
+    const std::int64_t more = room == run.values.end() ? 0 : std::get<std::int64_t>(room->second.front());
+    std::vector<AxisValue> pasts;
+    for (const AxisValue& tokens : prompts->second)
+        pasts.emplace_back(std::get<std::int64_t>(tokens) + std::max<std::int64_t>(more, 1) - 1);
+    run.values.try_emplace("past", std::move(pasts));
 }
 
 /// Before anything is built: a list would fail at its last value.
@@ -300,6 +314,7 @@ void resolve(RunRequest& request) {
     request.run.model = model_asked_for(request.model, request.config_file);
     refuse_lost_dumps(request);  // before any file is read
     take_shape_of_tokens(request.run);
+    take_past_of_prompt(request.run);
     refuse_beyond_model(request.run);
     refuse_input_twice(request.run);
     if (request.run.deterministic && request.run.retune)

@@ -16,8 +16,10 @@ namespace {
 
 constexpr std::string_view backend_words[] = {"cuda", "cpu"};
 constexpr std::string_view attention_words[] = {"fused", "unfused"};
-constexpr std::string_view phase_words[] = {"forward", "decode"};
+constexpr std::string_view phase_words[] = {"forward", "prefill", "decode"};
 constexpr std::string_view of_forward[] = {"forward"};
+constexpr std::string_view of_prompt[] = {"forward", "prefill"};
+constexpr std::string_view of_prefill[] = {"prefill"};
 constexpr std::string_view of_decode[] = {"decode"};
 constexpr std::string_view cell_words[] = {"lstm", "gru", "rnn"};
 constexpr std::string_view lengths_offered[] = {"full", "librispeech-like"};
@@ -79,7 +81,18 @@ std::span<const Axis> axes() {
          .sweeps = true,
          .always_told = true,
          .of_model = true,
-         .phases = of_forward},
+         .phases = of_prompt},
+        {.name = "new",
+         .title = "room for new tokens",
+         .unit = "tokens",
+         .what = "tokens that the cache has room for behind the prompt",
+         .least = 0,
+         .usual = 0,
+         .order = 33,
+         .option = "N",
+         .of_model = true,
+         .phases = of_prefill,
+         .since = 6},
         {.name = "past",
          .title = "past length",
          .unit = "tokens",
@@ -87,7 +100,7 @@ std::span<const Axis> axes() {
          .least = 0,
          .order = 31,
          .option = "N",
-         .otherwise = "the model's n_ctx less 1, of --phase decode",
+         .otherwise = "the last token of --seq and --new with --phase prefill,decode; else the model's n_ctx less 1",
          .sweeps = true,
          .always_told = true,
          .of_model = true,
@@ -159,7 +172,7 @@ std::span<const Axis> axes() {
          .needed = true},
         {.name = "phase",
          .what =
-             "forward (all tokens at once) or decode (one token more, after those whose keys and values are cached)",
+             "forward (all tokens at once), prefill (a prompt's: all of its tokens fill the cache, the last one has logits) or decode (one token more, after those whose keys and values are cached)",
          .kind = AxisKind::word,
          .words = phase_words,
          .usual = "forward",

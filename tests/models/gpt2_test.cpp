@@ -72,6 +72,28 @@ TEST(Gpt2, ADecodeStepIsTheForwardOfOneTokenOverACache) {
     EXPECT_NO_THROW(make_gpt2_decode(tiny(), 2, 7));
 }
 
+TEST(Gpt2, APrefillIsTheForwardThatFillsACacheAndHasOneTokensLogits) {
+    const Model forward = make_gpt2(tiny(), 2, 5, AttentionKind::fused), prefill = make_gpt2_prefill(tiny(), 2, 5, 3);
+    std::vector<Op> ops;
+    for (const OpNode& node : prefill.ops)
+        if (!node.op.is<FillCache>() && !node.op.is<LastToken>()) ops.push_back(node.op);
+    ASSERT_EQ(ops.size(), forward.ops.size());
+    for (std::size_t i = 0; i + 1 < ops.size(); ++i) EXPECT_EQ(ops[i], forward.ops[i].op) << forward.ops[i].layer;
+    EXPECT_EQ(ops.back(), Op(Gemm{2, 11, 12, true}));
+    EXPECT_THAT(ops_of_first_block(prefill), testing::Contains("h.0.attn fill_cache"));
+    EXPECT_EQ(prefill.ops[prefill.ops.size() - 2].op, Op(LastToken{2, 5, 12}));
+    EXPECT_THAT(find(prefill, "logits").shape, ElementsAre(2, 1, 11));
+    EXPECT_EQ(prefill.parameter_count(), forward.parameter_count());
+    EXPECT_FALSE(prefill.loss);
+    const Tensor& cache = find(prefill, "h.1.attn.key_cache");
+    EXPECT_THAT(cache.shape, ElementsAre(2, 3, 8, 4)) << "batch, heads, prompt and new tokens, head size";
+    const Model last = make_gpt2_decode(tiny(), 2, 7);
+    EXPECT_EQ(find(last, cache.name).shape, cache.shape) << "what the last new token reads";
+    EXPECT_TRUE(cache.resident);
+    EXPECT_THROW(make_gpt2_prefill(tiny(), 2, 5, 4), UsageError) << "n_ctx is 8";
+    EXPECT_NO_THROW(make_gpt2_prefill(tiny(), 2, 8, 0));
+}
+
 TEST(Gpt2, ModelBeginsWithTheEmbeddingAndEndsWithTheHead) {
     const Model model = make_gpt2(tiny(), 2, 4, AttentionKind::fused);
     EXPECT_EQ(model.ops.size(), 1u + 2 * 14 + 2);

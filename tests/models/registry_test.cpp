@@ -119,9 +119,9 @@ TEST(Registry, WhatAModelHasNotIsRefusedByName) {
     EXPECT_EQ(of({.counts = {{"seq", 0}}}), "seq 0 must be at least 1");
     EXPECT_EQ(of({.counts = {{"batch", -3}}}), "batch -3 must be at least 1");
     EXPECT_EQ(of({.counts = {{"resolution", 224}}}),
-              "gpt2-large has no resolution; it has batch, seq, attention, phase, past");
+              "gpt2-large has no resolution; it has batch, seq, attention, phase, new, past");
     EXPECT_EQ(of({.words = {{"pooling", "max"}}}),
-              "gpt2-large has no pooling; it has batch, seq, attention, phase, past");
+              "gpt2-large has no pooling; it has batch, seq, attention, phase, new, past");
     EXPECT_EQ(of({.words = {{"attention", "flash"}}}),
               "attention 'flash' of gpt2-large: must be one of fused, unfused");
 }

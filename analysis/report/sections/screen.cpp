@@ -14,6 +14,7 @@
 #include "analysis/machine/machine.h"
 #include "analysis/report/sections/sections.h"
 #include "analysis/result/frames.h"
+#include "analysis/result/point_name.h"
 #include "analysis/table/table_query.h"
 #include "models/base/format.h"
 #include "models/base/lists.h"
@@ -45,7 +46,7 @@ Told told_latency(const Point& point) {
     std::vector<std::string> more;
     if (ms.has_interval()) more.push_back(fmt::format("95 % CI [{}, {}]", show(ms.ci_low), show(ms.ci_high)));
     if (!times.converged) more.push_back("not converged");
-    return {fmt::format("{} {}{}", show(ms.median), unit.name, point.decodes() ? " a token" : ""), joined(more, ", ")};
+    return {fmt::format("{} {}{}", show(ms.median), unit.name, timed_words(point).time_is), joined(more, ", ")};
 }
 
 std::string latency_line(const Point& point) {

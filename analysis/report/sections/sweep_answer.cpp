@@ -9,6 +9,7 @@
 #include "analysis/explain/in_short.h"
 #include "analysis/report/sections/sweep_curves.h"
 #include "analysis/result/frames.h"
+#include "analysis/result/point_name.h"
 #include "models/base/format.h"
 #include "models/base/lists.h"
 
@@ -85,11 +86,11 @@ std::string range_text(double low, double high) {
     return first == last ? first : first + " to " + last;
 }
 
-/// "fp16 is 4.3 to 10.8 times as fast as fp32": each word of an axis against one of them. Directions are other work, so
-/// "direction train takes 3 times as long as direction fwd".
+/// "fp16 is 4.3 to 10.8 times as fast as fp32": each word of an axis against one of them. Directions and phases are
+/// other work, so "direction train takes 3 times as long as direction fwd".
 std::string of_words(const std::vector<SectionContext>& points, const std::vector<const Axis*>& axes,
                      const Axis& along) {
-    const bool is_other_work = along.name == "direction";
+    const bool is_other_work = along.name == "direction" || along.selects_phase;
     std::vector<AxisValue> words;
     for (const SectionContext& context : points)
         if (const AxisValue* word = context.point().axes.find(along.name)) add_once(words, *word);
@@ -165,6 +166,42 @@ std::vector<SectionContext> without_repeats(const std::vector<SectionContext>& p
     return middle;
 }
 
+/// Points of one phase: phases are other work, and are not compared.
+struct OfPhase {
+    std::string phase;
+    std::vector<SectionContext> points = {};
+};
+
+std::vector<OfPhase> by_phase(const std::vector<SectionContext>& points) {
+    std::vector<OfPhase> phases;
+    for (const SectionContext& context : points)
+        entry(phases, &OfPhase::phase, context.point().axes.phase()).points.push_back(context);
+    return phases;
+}
+
+/// The best points of a phase. Where it is the only one: "Most tokens/s: 430 at batch 4. Shortest run: 2.31 ms at batch
+/// 1." Else: "Decode step: shortest 2.31 ms a token at batch 1, most tokens/s 430 at batch 4."
+std::string best_of(const OfPhase& phase, bool is_only_one, const std::vector<const Axis*>& axes, const Rate& rate) {
+    const auto rate_at = [&](const SectionContext& context) { return rate.of(context).value_or(0); };
+    const SectionContext &fastest = *std::ranges::max_element(phase.points, {}, rate_at),
+                         &shortest = *std::ranges::min_element(phase.points, {}, median_ms);
+    const auto at = [&](const SectionContext& context) {
+        const std::string place = place_name(context.point(), axes, &phase_axis());
+        return place.empty() ? place : " at " + place;
+    };
+    const TimedWords& words = timed_words(shortest.point());
+    const std::string time = format_ms(median_ms(shortest)) + std::string(words.time_is) + at(shortest),
+                      most = rate_at(fastest) > 0 ? significant(rate_at(fastest)) : "";
+    if (is_only_one)
+        return fmt::format("{}Shortest run: {}.",
+                           most.empty() ? "" : fmt::format("Most {}: {}{}. ", rate.unit, most, at(fastest)), time);
+    const std::string name = capital(std::string(words.name));
+    if (phase.points.size() == 1)
+        return fmt::format("{}: {}{}.", name, time, most.empty() ? "" : fmt::format(", {} {}", most, rate.unit));
+    return fmt::format("{}: shortest {}{}.", name, time,
+                       most.empty() ? "" : fmt::format(", most {} {}{}", rate.unit, most, at(fastest)));
+}
+
 }  // namespace
 
 std::vector<std::string> sweep_answer(const std::vector<SectionContext>& all, const std::vector<const Axis*>& axes) {
@@ -185,15 +222,8 @@ std::vector<std::string> sweep_answer(const std::vector<SectionContext>& all, co
         fmt::format("Bandwidth-bound? {}.", counted(std::move(answers), axes, points.size())),
         fmt::format("What binds it: {}.", counted(std::move(bounds), axes, points.size()))};
     const Rate rate = rate_of(points);
-    const auto rate_at = [&](const SectionContext& context) { return rate.of(context).value_or(0); };
-    const SectionContext &fastest = *std::ranges::max_element(points, {}, rate_at),
-                         &shortest = *std::ranges::min_element(points, {}, median_ms);
-    std::string best;
-    if (rate_at(fastest) > 0)
-        best = fmt::format("Most {}: {} at {}. ", rate.unit, significant(rate_at(fastest)),
-                           place_name(fastest.point(), axes));
-    sentences.push_back(fmt::format("{}Shortest run: {} at {}.", best, format_ms(median_ms(shortest)),
-                                    place_name(shortest.point(), axes)));
+    const std::vector<OfPhase> phases = by_phase(points);
+    for (const OfPhase& phase : phases) sentences.push_back(best_of(phase, phases.size() == 1, axes, rate));
     for (const Axis* axis : axes) {
         std::string sentence =
             axis->kind == AxisKind::count ? of_counts(right, axes, *axis, rate) : of_words(right, axes, *axis);

@@ -10,6 +10,7 @@
 namespace kbench {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::Each;
 using testing::HasSubstr;
@@ -44,6 +45,28 @@ TEST(SweepAnswer, SaysWhatEachAxisDoes) {
     EXPECT_THAT(said, Contains("Batch 4 has 1.33 to 2.00 times the tokens/s of batch 1."));
     EXPECT_THAT(said, Contains(HasSubstr("at batch 4, fp16. Shortest run: 20.0 ms at batch 1, fp16.")));
     EXPECT_THAT(said, Each(Not(HasSubstr("seq ")))) << "it is the same in all";
+}
+
+TEST(SweepAnswer, NamesTheTimeToTheFirstTokenAndThatOfATokenApart) {
+    const auto of_phase = [](const char* phase, std::int64_t batch, double ms, std::int64_t tokens) {
+        Point one = point(batch, 992, "fp16", ms);
+        one.set("phase", std::string(phase));
+        if (tokens == 1) {
+            one.axes.erase("seq");
+            one.set("past", 992);
+        }
+        one.end_to_end->tokens_per_s = 1e3 * static_cast<double>(batch * tokens) / ms;
+        return one;
+    };
+    const std::vector<std::string> said = answer_of({of_phase("prefill", 1, 20, 992), of_phase("prefill", 4, 60, 992),
+                                                     of_phase("decode", 1, 2, 1), of_phase("decode", 4, 2.5, 1)});
+    EXPECT_THAT(said,
+                Contains("Prefill: shortest 20.0 ms to the first token at batch 1, most tokens/s 66,133 at batch 4."));
+    EXPECT_THAT(said, Contains("Decode step: shortest 2.00 ms a token at batch 1, most tokens/s 1,600 at batch 4."));
+    EXPECT_THAT(answer_of({of_phase("prefill", 1, 20, 992), of_phase("decode", 1, 2, 1)}),
+                AllOf(Contains("Prefill: 20.0 ms to the first token, 49,600 tokens/s."),
+                      Contains("Decode step: 2.00 ms a token, 500 tokens/s.")));
+    EXPECT_THAT(said, Each(Not(HasSubstr("times as fast")))) << "phases are other work";
 }
 
 TEST(SweepAnswer, TakesTheEndsOfEachCurveWhereTheyDiffer) {

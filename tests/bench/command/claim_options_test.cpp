@@ -72,7 +72,7 @@ TEST(ClaimOptions, APhaseHasItsOwnAxes) {
     EXPECT_EQ(request.at.phase(), "decode");
     EXPECT_EQ(request.at.count("past"), 0);
     EXPECT_EQ(refusal(of({"--past", "7"})), "--past: only --phase decode has one");
-    EXPECT_EQ(refusal(of({"--phase", "decode", "--seq", "7"})), "--seq: only --phase forward has one");
+    EXPECT_EQ(refusal(of({"--phase", "decode", "--seq", "7"})), "--seq: only --phase forward or prefill has one");
     EXPECT_EQ(refusal(of({"--phase", "decode", "--attention", "fused"})), "--attention: only --phase forward has one");
     EXPECT_EQ(refusal(of({"--phase", "decode", "--direction", "train"})),
               "--direction train: --phase decode has fwd alone");

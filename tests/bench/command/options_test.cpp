@@ -103,6 +103,24 @@ TEST(Options, EveryAxisWithAnOptionSetsItsPoints) {
     }
 }
 
+TEST(Options, ADecodeStepBesideAPrefillIsTheLastOfItsCache) {
+    const auto pasts = [](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments{"--model", "gpt2", "--phase", "prefill,decode"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        std::vector<std::int64_t> of;
+        for (const PointSpec& point : parse_run(arguments).request.run.points())
+            if (const auto past = point.axes.count("past")) of.push_back(*past);
+        return of;
+    };
+    using testing::ElementsAre;
+    EXPECT_THAT(pasts({"--seq", "992"}), ElementsAre(992)) << "the first new token, where no more are asked for";
+    EXPECT_THAT(pasts({"--seq", "992", "--new", "32"}), ElementsAre(1023));
+    EXPECT_THAT(pasts({"--seq", "100,500", "--new", "4"}), ElementsAre(103, 503));
+    EXPECT_THAT(pasts({"--seq", "992", "--past", "7"}), ElementsAre(7));
+    EXPECT_THAT(pasts({}), ElementsAre(1023));
+    EXPECT_EQ(refusal({"--model", "gpt2", "--phase", "decode", "--new", "4"}), "--new: only --phase prefill has one");
+}
+
 TEST(Options, TheLargestBatchHasAWordInAList) {
     EXPECT_EQ(parse_run({"--model", "gpt2", "--batch", "1,max"}).request.run.values.at("batch"),
               (std::vector<AxisValue>{1, max_batch}));

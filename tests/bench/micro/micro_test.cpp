@@ -283,7 +283,7 @@ TEST(MicroOptions, AModelsPhasesHaveTheirOps) {
     EXPECT_THAT(refusal({"--seq", "8"}), HasSubstr("--op 'cached_attention': there is none here"))
         << "the usual phase alone, unless asked";
     EXPECT_EQ(refusal({"--past", "7"}), "--past: only --phase decode has one");
-    EXPECT_EQ(refusal({"--phase", "decode", "--seq", "8"}), "--seq: only --phase forward has one");
+    EXPECT_EQ(refusal({"--phase", "decode", "--seq", "8"}), "--seq: only --phase forward or prefill has one");
 }
 
 TEST(MicroOptions, AnAxisThatNothingWouldReadIsRefused) {
@@ -291,7 +291,7 @@ TEST(MicroOptions, AnAxisThatNothingWouldReadIsRefused) {
         return refusal_of([&] { asked_problems(request_of(arguments)); });
     };
     EXPECT_EQ(refusal({"--shapes-of", "gpt2", "--frames", "100"}),
-              "--frames: gpt2 has no frames; it has batch, seq, attention, phase, past");
+              "--frames: gpt2 has no frames; it has batch, seq, attention, phase, new, past");
     EXPECT_EQ(refusal({"--shapes-of", "deepspeech2", "--seq", "8"}),
               "--seq: deepspeech2 has no seq; it has batch, frames, cell, lengths");
     EXPECT_EQ(refusal({"--suite", "deepbench", "--batch", "4"}),

@@ -1,4 +1,4 @@
-// A decode step over the keys and values of a forward makes that forward's logits.
+// A decode step over the keys and values of a forward, or of a prefill, makes that forward's logits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,6 +16,8 @@ namespace kbench {
 namespace {
 
 constexpr std::int64_t sequences = 3, length = 9;
+const std::string caches[] = {"h.0.attn.key_cache", "h.0.attn.value_cache", "h.1.attn.key_cache",
+                              "h.1.attn.value_cache"};
 
 Gpt2Config small_gpt2() {
     return {.name = "small", .n_embd = 48, .n_layer = 2, .n_head = 3, .n_ctx = 16, .vocab_size = 101};
@@ -60,6 +62,22 @@ Model forward_with_qkv() {
     return model;
 }
 
+/// The largest difference between the logits of `made`, a row a sequence, and those of a forward's token `token_of(b)`
+/// of sequence b; infinite where one of them is NaN.
+template <class T>
+double distance(const Planned<T>& made, const Planned<T>& forward, const auto& token_of) {
+    const std::int64_t vocab = small_gpt2().vocab_size;
+    double largest = 0;
+    for (std::int64_t b = 0; b < sequences; ++b)
+        for (std::int64_t v = 0; v < vocab; ++v) {
+            const T one = made.template data<T>("logits")[b * vocab + v],
+                    other = forward.template data<T>("logits")[(b * length + token_of(b)) * vocab + v];
+            const auto apart = std::abs(static_cast<double>(one - other));
+            largest = std::isnan(apart) ? std::numeric_limits<double>::infinity() : std::max(largest, apart);
+        }
+    return largest;
+}
+
 /// The largest difference between the decode step's logits and the forward's of the same token, where sequence b
 /// decodes the token at positions[b] and the caches have room for `past` tokens before it.
 template <class T>
@@ -92,16 +110,7 @@ double difference(Precision precision, const ProviderChoice& choice, std::vector
         one.template data<std::int32_t>("tokens")[b] = all.template data<std::int32_t>("tokens")[b * length + position];
     }
     one.forward();
-    double largest = 0;
-    for (std::int64_t b = 0; b < sequences; ++b)
-        for (std::int64_t v = 0; v < config.vocab_size; ++v) {
-            const std::int64_t row = b * length + positions[static_cast<std::size_t>(b)];
-            const double distance =
-                std::abs(static_cast<double>(one.template data<T>("logits")[b * config.vocab_size + v] -
-                                             all.template data<T>("logits")[row * config.vocab_size + v]));
-            if (!(distance <= largest)) largest = distance;  // NaN stays
-        }
-    return largest;
+    return distance(one, all, [&](std::int64_t b) { return positions[static_cast<std::size_t>(b)]; });
 }
 
 /// Who computes each op in plain fp64 loops.
@@ -124,6 +133,43 @@ TEST(Decode, MakesTheFirstTokenOverAnEmptyCache) {
     const std::vector<std::int32_t> first(sequences, 0);
     EXPECT_LT((difference<double>(Precision::fp64, by_reference, first, 0)), 1e-13);
     EXPECT_LT((difference<float>(Precision::fp32, {}, first, 0)), 1e-5);
+}
+
+/// The largest difference from the forward's logits of the same tokens, where a prefill of `prompt` tokens makes the
+/// first and decode steps on its cache the rest.
+template <class T>
+double difference_after_prefill(Precision precision, const ProviderChoice& choice, std::int64_t prompt) {
+    const Gpt2Config config = small_gpt2();
+    const Planned<T> all(make_gpt2(config, sequences, length, AttentionKind::fused), precision, choice),
+        first(make_gpt2_prefill(config, sequences, prompt, length - prompt), precision, choice),
+        next(make_gpt2_decode(config, sequences, length - 1), precision, choice);
+    all.forward();
+    const auto* const tokens = all.template data<std::int32_t>("tokens");
+    for (std::int64_t b = 0; b < sequences; ++b)
+        std::copy_n(tokens + b * length, prompt, first.template data<std::int32_t>("tokens") + b * prompt);
+    for (const std::string& cache : caches)
+        std::fill_n(first.template data<T>(cache), sequences * length * config.n_embd,
+                    std::numeric_limits<T>::quiet_NaN());
+    first.forward();
+    double largest = distance(first, all, [&](std::int64_t) { return prompt - 1; });
+    for (const std::string& cache : caches)
+        std::copy_n(first.template data<T>(cache), sequences * length * config.n_embd, next.template data<T>(cache));
+    for (std::int64_t token = prompt; token < length; ++token) {
+        for (std::int64_t b = 0; b < sequences; ++b) {
+            next.template data<std::int32_t>("positions")[b] = static_cast<std::int32_t>(token);
+            next.template data<std::int32_t>("tokens")[b] = tokens[b * length + token];
+        }
+        next.forward();
+        largest = std::max(largest, distance(next, all, [&](std::int64_t) { return token; }));
+    }
+    return largest;
+}
+
+TEST(Prefill, MakesTheForwardsLogitsAndLeavesACacheThatDecodeStepsGoOnWith) {
+    for (const std::int64_t prompt : {std::int64_t{1}, std::int64_t{5}, length - 1}) {
+        EXPECT_LT((difference_after_prefill<double>(Precision::fp64, by_reference, prompt)), 1e-13) << prompt;
+        EXPECT_LT((difference_after_prefill<float>(Precision::fp32, {}, prompt)), 1e-5) << prompt;
+    }
 }
 
 TEST(Decode, StepsOverItsCacheAgainAreTheSame) {

@@ -22,6 +22,7 @@ AxisValues gpt2() {
     values.set("attention", "fused");
     values.set("phase", "forward");
     values.set("past", 1023);
+    values.set("new", 0);
     return values;
 }
 
@@ -185,12 +186,17 @@ TEST(SweepPoints, OfAPhaseHaveItsAxesAlone) {
     const PointSpec forward = sweep_points(sweep, gpt2()).front();
     EXPECT_EQ(forward.name(), "seq1024-batch1-fp32");
     for (const char* axis : {"phase", "past"}) EXPECT_EQ(forward.axes.find(axis), nullptr) << axis;
+    sweep.values["phase"] = {"prefill"};
+    sweep.values["new"] = {32};
+    EXPECT_THAT(names(sweep), ElementsAre("prefill-seq1024-new32-batch1-fp32"));
+    EXPECT_EQ(sweep_points(sweep, gpt2())[0].axes.count("new"), 32);
+    sweep.values.erase("new");
     // A list that one phase alone has is no list for the other.
     sweep.values["phase"] = {"forward", "decode"};
     sweep.values["seq"] = {128, 512};
     EXPECT_THAT(names(sweep), ElementsAre("seq128-batch1-fp32", "seq512-batch1-fp32", "decode-past1023-batch1-fp32"));
     sweep.values["phase"] = {"decode"};
-    EXPECT_EQ(refusal_of([&] { sweep_points(sweep, gpt2()); }), "--seq: only --phase forward has one");
+    EXPECT_EQ(refusal_of([&] { sweep_points(sweep, gpt2()); }), "--seq: only --phase forward or prefill has one");
     sweep.values.erase("seq");
     sweep.values["direction"] = {"train"};
     EXPECT_EQ(refusal_of([&] { sweep_points(sweep, gpt2()); }), "--direction train: --phase decode has fwd alone");
