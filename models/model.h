@@ -15,9 +15,15 @@ namespace kbench {
 
 using TensorId = std::size_t;
 
+/// A tensor of a checkpoint that is part of a model's: so many of its rows, or of the elements of a vector.
+struct TensorPart {
+    std::string name;
+    std::int64_t extent;
+};
+
 /// An array of any number of dimensions, row-major. An op sees a matrix: the last dimension is its columns, the product
 /// of all others its rows.
-/// Weights have the name and the shape that they have in a checkpoint.
+/// Weights have the name and the shape that they have in a checkpoint, or consist of `parts` that have.
 struct Tensor {
     std::string name;
     Role role = Role::activations;
@@ -29,6 +35,8 @@ struct Tensor {
     std::optional<TensorId> starts_as = {};
     /// Whether it has memory of its own for the whole run, filled before it as weights are, whatever its role.
     bool resident = false;
+    /// For a weight that a checkpoint has as several, one below the other: those of products of one input, made as one.
+    std::vector<TensorPart> parts = {};
 
     std::int64_t columns() const { return shape.back(); }
     std::int64_t rows() const;

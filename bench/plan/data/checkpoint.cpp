@@ -37,6 +37,26 @@ std::vector<const Tensor*> matrices_in_out(const Model& model) {
     return matrices;
 }
 
+/// A tensor of the file that a weight of the model is, or is made of, and where in the weight it begins.
+struct InFile {
+    Tensor tensor;
+    std::int64_t first_row, first_column;
+};
+std::vector<InFile> in_file(const Tensor& weight) {
+    if (weight.parts.empty()) return {{weight, 0, 0}};
+    std::vector<InFile> list;
+    std::int64_t first = 0;
+    for (const TensorPart& part : weight.parts) {
+        const bool is_vector = weight.shape.size() == 1;
+        InFile& one = list.emplace_back(InFile{weight, is_vector ? 0 : first, is_vector ? first : 0});
+        one.tensor.name = part.name;
+        one.tensor.shape.front() = part.extent;
+        one.tensor.parts.clear();
+        first += part.extent;
+    }
+    return list;
+}
+
 template <class Number>
 void transpose(const void* from, std::int64_t rows, std::int64_t columns, void* to, std::int64_t to_stride) {
     constexpr std::int64_t tile = 64;  // both matrices' tiles fit in L1
@@ -196,11 +216,13 @@ void Checkpoint::check(const Model& model) {
     int missing = 0, weights = 0;
     for (const Tensor& tensor : model.tensors) {
         if (tensor.role != Role::weights) continue;
-        ++weights;
-        if (const Entry* entry = find(tensor.name)) {
-            check_entry(tensor, *entry);
-        } else if (missing++ == 0) {
-            first_missing = tensor.name;
+        for (const InFile& one : in_file(tensor)) {
+            ++weights;
+            if (const Entry* entry = find(one.tensor.name)) {
+                check_entry(one.tensor, *entry);
+            } else if (missing++ == 0) {
+                first_missing = one.tensor.name;
+            }
         }
     }
     if (missing > 0)
@@ -214,8 +236,10 @@ void Checkpoint::refuse_more_of(const Model& model) const {
     std::set<std::string, std::less<>> names, forms;
     for (const Tensor& tensor : model.tensors)
         if (tensor.role == Role::weights) {
-            names.insert(tensor.name);
-            forms.insert(without_numbers(tensor.name));
+            for (const InFile& one : in_file(tensor)) {
+                names.insert(one.tensor.name);
+                forms.insert(without_numbers(one.tensor.name));
+            }
         }
     for (const auto& [name, entry] : entries_) {
         if (names.contains(name)) continue;
@@ -231,6 +255,14 @@ void Checkpoint::refuse_more_of(const Model& model) const {
 
 void Checkpoint::load(const Tensor& tensor, DataType type, void* destination, std::int64_t row_stride,
                       Allowed allowed) const {
+    for (const InFile& one : in_file(tensor)) {
+        const auto first = static_cast<std::size_t>(one.first_row * row_stride + one.first_column);
+        load_whole(one.tensor, type, static_cast<std::byte*>(destination) + first * size_of(type), row_stride, allowed);
+    }
+}
+
+void Checkpoint::load_whole(const Tensor& tensor, DataType type, void* destination, std::int64_t row_stride,
+                            Allowed allowed) const {
     const Entry* entry = find(tensor.name);
     if (entry == nullptr)
         throw UsageError(fmt::format("{}: {}: missing{}", path_.string(), tensor.name, instead_of(tensor.name)));

@@ -62,6 +62,8 @@ class Checkpoint {
     void check_index(const CheckpointFiles& files) const;
     const Entry* find(std::string_view name) const;
     DataType check_entry(const Tensor& tensor, const Entry& entry) const;
+    void load_whole(const Tensor& tensor, DataType type, void* destination, std::int64_t row_stride,
+                    Allowed allowed) const;
     void find_layout(const Model& model);
     void refuse_more_of(const Model& model) const;
     std::string instead_of(const std::string& missing) const;

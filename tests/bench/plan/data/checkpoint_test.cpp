@@ -81,6 +81,31 @@ class Checkpoints : public testing::Test {
     TemporaryDirectory directory_;
 };
 
+TEST_F(Checkpoints, FillsAWeightWithItsPartsOneBelowTheOther) {
+    Tensor qkv = weight("qkv.weight", {4, 3}), bias = weight("qkv.bias", {4});
+    qkv.parts = {{"q.weight", 1}, {"k.weight", 2}, {"v.weight", 1}};
+    bias.parts = {{"q.bias", 1}, {"k.bias", 2}, {"v.bias", 1}};
+    const Model model = model_of({qkv, bias});
+    const auto path =
+        write("parts.safetensors", {counting("model.v.weight", {1, 3}, 10), counting("model.k.weight", {2, 3}, 4),
+                                    counting("model.q.weight", {1, 3}, 1), counting("model.q.bias", {1}, 1),
+                                    counting("model.k.bias", {2}, 2), counting("model.v.bias", {1}, 4)});
+    Checkpoint checkpoint(path);
+    checkpoint.check(model);
+    std::vector<float> apart(4 * 5, 0.f);  // rows five elements apart
+    checkpoint.load(qkv, DataType::fp32, apart.data(), 5);
+    EXPECT_THAT(apart, ElementsAre(1, 2, 3, 0, 0, 4, 5, 6, 0, 0, 7, 8, 9, 0, 0, 10, 11, 12, 0, 0));
+    EXPECT_THAT(read(checkpoint, bias), ElementsAre(1, 2, 3, 4));
+
+    const auto lacking = write("lacking.safetensors", {counting("q.weight", {1, 3}), counting("v.weight", {1, 3})});
+    EXPECT_THAT(error_line<UsageError>([&] { Checkpoint(lacking).check(model); }),
+                HasSubstr("k.weight: missing, the first of 4 missing of the 6 weights of tiny"));
+    const auto wrong = write("wrong.safetensors", {counting("q.weight", {2, 3}), counting("k.weight", {2, 3}),
+                                                   counting("v.weight", {1, 3})});
+    EXPECT_THAT(error_line<UsageError>([&] { Checkpoint(wrong).check(model); }),
+                HasSubstr("q.weight: shape [2, 3]; the model needs [1, 3]"));
+}
+
 TEST_F(Checkpoints, AnIndexReadsItsShardsAndAFolderItsIndexOrItsOneFile) {
     write("two/model-00001-of-00002.safetensors", {counting("a", {2})});
     write("two/model-00002-of-00002.safetensors", {counting("transformer.b", {2}, 3)});
