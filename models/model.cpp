@@ -21,6 +21,13 @@ std::vector<TensorId> OpNode::outputs_of(OperandUse use) const {
     return ids;
 }
 
+std::vector<TensorId> Model::given() const {
+    std::vector<TensorId> ids = inputs;
+    for (TensorId id = 0; id < tensors.size(); ++id)
+        if (tensors[id].role == Role::cache && tensors[id].resident) ids.push_back(id);
+    return ids;
+}
+
 std::int64_t Model::parameter_count() const {
     std::int64_t count = 0;
     for (const Tensor& tensor : tensors)

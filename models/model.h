@@ -63,7 +63,7 @@ struct Model {
     std::string name;
     std::vector<Tensor> tensors;
     std::vector<OpNode> ops;
-    /// Tensors that are given to the model and those that it is run for; `--input` and `--dump-output` name them.
+    /// Tensors that are given to the model in every run, and those that it is run for, which `--dump-output` names.
     std::vector<TensorId> inputs, outputs;
 
     /// What training minimises. Its bwd overwrites its first input with the gradient of that input. It is one of
@@ -76,6 +76,8 @@ struct Model {
     /// This many of the first ops run once, before timing starts, and their results stay.
     std::size_t untimed_ops = 0;
 
+    /// The inputs, and what else a file may give: the caches.
+    std::vector<TensorId> given() const;
     /// Number of elements in all weights; a tied weight counts once.
     std::int64_t parameter_count() const;
 };

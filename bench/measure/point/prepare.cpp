@@ -48,8 +48,9 @@ void load(const PartContext& at) {
     at.begin("weights");
     const PhaseTimer timer(at.point, "weights");
     at.plan.allocate(at.device, at.weights);
-    for (const TensorId id : at.plan.model().inputs) {
-        if (is_text_of_file(at, id)) continue;
+    for (const TensorId id : at.plan.model().given()) {
+        const bool is_filled = at.plan.model().tensors[id].resident;  // random, unless a file gives it
+        if (is_text_of_file(at, id) || (is_filled && at.file_of(id).empty())) continue;
         const Tensor& tensor = at.plan.model().tensors[id];
         at.plan.set_input(id, input_bytes(tensor, at.plan.operand(id), at.file_of(id), at.options.seed));
     }

@@ -38,7 +38,7 @@ constexpr int max_batch_attempts = 5;
 
 /// Throws where an input's file cannot be read, before anything is measured.
 void check_inputs_and_dumps(const Model& model, const RunOptions& options) {
-    check_names(model, model.inputs, options.inputs, "--input");
+    check_names(model, model.given(), options.inputs, "--input");
     for (const auto& [name, file] : options.inputs)
         if (const std::filesystem::path path = token_file(file).path; path != "-" && ::access(path.c_str(), R_OK) != 0)
             throw UsageError(fmt::format("{}: cannot be read: {}", path.string(), std::strerror(errno)));
