@@ -37,7 +37,7 @@ void run(const kbench::LayerNorm& norm, kbench::OperandCursor operands) {
 const bool registered = kbench::register_kernel<kbench::LayerNorm>({
     .name = "mine",
     .backend = kbench::BackendKind::cpu,
-    .what = "layer norm and SwiGLU in plain C++",
+    .what = "layer norm and GEGLU in plain C++",
     .precisions = {kbench::Precision::fp32, kbench::Precision::fp64},
     .run =
         [](const kbench::LayerNorm& norm, const kbench::KernelCall& call) {

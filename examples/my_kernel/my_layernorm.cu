@@ -55,7 +55,7 @@ void launch(const kbench::LayerNorm& norm, kbench::OperandCursor operands, void*
 const bool registered = kbench::register_kernel<kbench::LayerNorm>({
     .name = "mine",
     .backend = kbench::BackendKind::cuda,
-    .what = "layer norm and SwiGLU, plain CUDA",
+    .what = "layer norm and GEGLU, plain CUDA",
     .precisions = {kbench::Precision::fp16, kbench::Precision::fp32},
     .run =
         [](const kbench::LayerNorm& norm, const kbench::KernelCall& call) {

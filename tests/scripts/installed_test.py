@@ -25,7 +25,7 @@ SHAPE = "r1000w1280"
 BUGS = {"my_layernorm.cpp": ("column < width; ++column) sum +=", "column < width - 1; ++column) sum +="),
         "my_layernorm.cu": ("column < width; column += warp) sum +=", "column < width - 1; column += warp) sum +="),
         # A sign: the gate is not silu.
-        "swiglu.cpp": ("x / (1 + std::exp(-x)) * up", "x / (1 + std::exp(x)) * up")}
+        "geglu.cpp": ("1 + std::erf(x", "1 - std::erf(x")}
 
 
 def run(*command: str | pathlib.Path, **more) -> subprocess.CompletedProcess:
@@ -160,15 +160,15 @@ class Installed(unittest.TestCase):
 
     def test_it_is_listed(self) -> None:
         listed = self.kbench("right", "list", "providers").stdout
-        self.assertRegex(listed, r"(?m)^cpu +mine +layer norm and SwiGLU in plain C\+\+$")
+        self.assertRegex(listed, r"(?m)^cpu +mine +layer norm and GEGLU in plain C\+\+$")
         if self.has_cuda():
-            self.assertRegex(listed, r"(?m)^cuda +mine +layer norm and SwiGLU, plain CUDA$")
-        self.assertRegex(self.kbench("right", "list", "ops").stdout, r"(?m)^swiglu +r4096w11008 +SwiGLU's gate")
+            self.assertRegex(listed, r"(?m)^cuda +mine +layer norm and GEGLU, plain CUDA$")
+        self.assertRegex(self.kbench("right", "list", "ops").stdout, r"(?m)^geglu +r4096w11008 +GEGLU's gate")
 
     def check_own_op(self, backend: str, name: str) -> subprocess.CompletedProcess:
-        done = self.kbench(name, "micro", "--op", "swiglu", "--shape", "r100w1000", "--provider", "mine", "--precision", "fp32",
+        done = self.kbench(name, "micro", "--op", "geglu", "--shape", "r100w1000", "--provider", "mine", "--precision", "fp32",
                            "--cache", "hot", "--backend", backend, "--ceilings", "none", "--time-budget", "0.1",
-                           "--benchmark_format=json", "--out", f"swiglu-{name}-{backend}")
+                           "--benchmark_format=json", "--out", f"geglu-{name}-{backend}")
         if done.returncode == 3:
             self.skipTest(done.stderr.strip())
         return done
@@ -178,8 +178,8 @@ class Installed(unittest.TestCase):
             with self.subTest(backend=backend):
                 done = self.check_own_op(backend, "right")
                 self.assertEqual(done.returncode, 0, done.stderr)
-                point = json.loads((self.folder / f"swiglu-right-{backend}/result.json").read_text())["points"][0]
-                self.assertEqual(point["steps"][0]["op"], "swiglu")
+                point = json.loads((self.folder / f"geglu-right-{backend}/result.json").read_text())["points"][0]
+                self.assertEqual(point["steps"][0]["op"], "geglu")
                 self.assertEqual(point["steps"][0]["cost"]["flops"], 5 * 100 * 1000)
                 self.assertEqual(sum(point["steps"][0]["cost"]["bytes_read"].values()), 4 * 100 * 2000)
                 self.assertEqual(point["verification"]["steps"][0]["elements_checked"], 100 * 1000)
@@ -189,7 +189,7 @@ class Installed(unittest.TestCase):
         self.plant_bugs()
         done = self.check_own_op("cpu", "wrong")
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn("verification failed: swiglu r100w1000", done.stderr)
+        self.assertIn("verification failed: geglu r100w1000", done.stderr)
 
     def test_results_are_read_through_the_public_header_alone(self) -> None:
         source = self.folder / "reader.cpp"
