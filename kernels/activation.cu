@@ -75,6 +75,23 @@ struct Backward {
     };
 };
 
+/// A thread has one vector of a row's halves.
+template <typename T, int N>
+__global__ void swiglu_kernel(const T* __restrict__ gate_up, T* __restrict__ out, std::int64_t vectors,
+                              std::int64_t width) {
+    using A = Arithmetic<T>;
+    const std::int64_t index = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (index >= vectors) return;
+    const std::int64_t row = index / (width / N), column = index % (width / N) * N;
+    auto gate = Vector<T, N>::load_once(gate_up + row * 2 * width + column);
+    const auto up = Vector<T, N>::load_once(gate_up + (row * 2 + 1) * width + column);
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+        gate.elements[i] = static_cast<T>(activated<Activation::silu, T>(static_cast<A>(gate.elements[i])) *
+                                          static_cast<A>(up.elements[i]));
+    gate.store(out + row * width + column);
+}
+
 }  // namespace
 
 void bias_activation_forward(DataType type, Activation function, std::int64_t rows, std::int64_t width, In<"x"> x,
@@ -87,6 +104,18 @@ void activation_backward(DataType type, Activation function, std::int64_t count,
                          cudaStream_t stream) {
     with_activation(function,
                     [&]<Activation f>() { launch_pairs<Backward<f>::template Of>(type, x, dy, dx, count, stream); });
+}
+
+void swiglu_forward(DataType type, const SwiGlu& op, In<"gate_up"> gate_up, Out<"out"> out, cudaStream_t stream) {
+    dispatch(type, [&]<typename T>() {
+        dispatch_vector<vector_width<T>>(op.width, {gate_up.data(), out.data()}, [&]<int N>() {
+            const std::int64_t vectors = op.rows * (op.width / N);
+            swiglu_kernel<T, N>
+                <<<static_cast<unsigned>(divide_up(vectors, threads_per_block)), threads_per_block, 0, stream>>>(
+                    gate_up, out, vectors, op.width);
+        });
+    });
+    KBENCH_CUDA_LAUNCHED("swiglu_kernel");
 }
 
 }  // namespace kbench::cuda

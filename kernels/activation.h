@@ -9,6 +9,7 @@
 #include "kbench/activation.h"
 #include "kbench/operand.h"
 #include "kbench/precision.h"
+#include "models/ops/swiglu.h"
 
 namespace kbench::cuda {
 
@@ -18,5 +19,7 @@ void bias_activation_forward(DataType type, Activation function, std::int64_t ro
 /// dx = dy times the derivative of f at x, for `count` elements; dx may be dy or x.
 void activation_backward(DataType type, Activation function, std::int64_t count, In<"x"> x, In<"dy"> dy, Out<"dx"> dx,
                          cudaStream_t stream);
+/// out[r, c] = silu(gate_up[r, c]) * gate_up[r, width + c].
+void swiglu_forward(DataType type, const SwiGlu& op, In<"gate_up"> gate_up, Out<"out"> out, cudaStream_t stream);
 
 }  // namespace kbench::cuda

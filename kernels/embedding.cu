@@ -31,6 +31,15 @@ __global__ void embedding_kernel(const std::int32_t* __restrict__ tokens, const 
     }
 }
 
+template <typename T, int N>
+__global__ void token_embedding_kernel(const std::int32_t* __restrict__ tokens, const T* __restrict__ table,
+                                       T* __restrict__ out, std::int64_t width) {
+    const T* from = table + std::int64_t{tokens[blockIdx.x]} * width;
+    T* to = out + std::int64_t{blockIdx.x} * width;
+    for (std::int64_t column = std::int64_t{threadIdx.x} * N; column < width; column += std::int64_t{blockDim.x} * N)
+        Vector<T, N>::load(from + column).store(to + column);
+}
+
 constexpr int gradient_threads = 256;
 /// Vectors of a row that justify one more block for a frequent token: a warp's.
 constexpr int least_share = 32;
@@ -263,6 +272,18 @@ void embedding_at(DataType type, const EmbeddingAt& op, In<"tokens", std::int32_
                   In<"positions", std::int32_t> positions, In<"wte"> wte, In<"wpe"> wpe, Out<"out"> out,
                   cudaStream_t stream) {
     add_embeddings(type, op, tokens, positions, wte, wpe, out, stream);
+}
+
+void token_embedding(DataType type, const TokenEmbedding& op, In<"tokens", std::int32_t> tokens, In<"table"> table,
+                     Out<"out"> out, cudaStream_t stream) {
+    dispatch(type, [&]<typename T>() {
+        dispatch_vector<vector_width<T>>(op.width, {table.data(), out.data()}, [&]<int N>() {
+            const auto threads = std::min<std::int64_t>(256, divide_up(divide_up(op.width, N), 32) * 32);
+            token_embedding_kernel<T, N><<<static_cast<unsigned>(op.rows), static_cast<unsigned>(threads), 0, stream>>>(
+                tokens, table, out, op.width);
+        });
+    });
+    KBENCH_CUDA_LAUNCHED("token_embedding_kernel");
 }
 
 }  // namespace kbench::cuda

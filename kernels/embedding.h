@@ -11,6 +11,7 @@
 #include "kbench/precision.h"
 #include "models/ops/embedding.h"
 #include "models/ops/embedding_at.h"
+#include "models/ops/token_embedding.h"
 
 namespace kbench::cuda {
 
@@ -22,6 +23,10 @@ void embedding_forward(DataType type, const Embedding& op, In<"tokens", std::int
 void embedding_at(DataType type, const EmbeddingAt& op, In<"tokens", std::int32_t> tokens,
                   In<"positions", std::int32_t> positions, In<"wte"> wte, In<"wpe"> wpe, Out<"out"> out,
                   cudaStream_t stream);
+
+/// out[r, :] = table[tokens[r], :].
+void token_embedding(DataType type, const TokenEmbedding& op, In<"tokens", std::int32_t> tokens, In<"table"> table,
+                     Out<"out"> out, cudaStream_t stream);
 
 /// dwte [vocab, width] and dwpe [positions, width] from dout [rows, width]. Where `op` accumulates, sums are added to
 /// them, and only rows of tokens or positions that occur are touched. Same bits in every run. `workspace` has

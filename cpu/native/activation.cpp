@@ -78,4 +78,24 @@ void activation_gradient(DataType type, Activation function, std::int64_t count,
     with_activation(function, [&]<Activation f>() { gradient<f>(type, count, x, dy, dx); });
 }
 
+void swiglu(DataType type, const SwiGlu& op, In<"gate_up"> gate_up, Out<"out"> out) {
+    // A row alone is a token that is generated: it is shared among threads, too.
+    const std::int64_t chunks = (op.width + chunk - 1) / chunk;
+    with_element(type, [&]<class T>(T) {
+#pragma omp parallel for schedule(static)
+        for (std::int64_t task = 0; task < op.rows * chunks; ++task) {
+            const std::int64_t row = task / chunks, first = task % chunks * chunk;
+            const std::int64_t count = std::min(chunk, op.width - first);
+            const T* gate = static_cast<const T*>(gate_up) + row * 2 * op.width + first;
+            const T* up = gate + op.width;
+            T* to = static_cast<T*>(out) + row * op.width + first;
+            vectorised([=] {
+#pragma omp simd
+                for (std::int64_t c = 0; c < count; ++c)
+                    store(to[c], activated_vector<Activation::silu>(load(gate[c])) * load(up[c]));
+            });
+        }
+    });
+}
+
 }  // namespace kbench::cpu

@@ -8,6 +8,7 @@
 #include "cpu/vector.h"
 #include "kbench/activation.h"
 #include "kbench/operand.h"
+#include "models/ops/swiglu.h"
 
 namespace kbench::cpu {
 
@@ -17,6 +18,9 @@ void bias_activation(DataType type, std::int64_t rows, std::int64_t width, In<"x
                      std::optional<Activation> function, Out<"out"> out);
 /// dx = dy times the function's derivative at x; dx may be dy or x.
 void activation_gradient(DataType type, Activation function, std::int64_t count, In<"x"> x, In<"dy"> dy, Out<"dx"> dx);
+
+/// out[r, c] = silu(gate_up[r, c]) * gate_up[r, width + c]; out must not overlap gate_up.
+void swiglu(DataType type, const SwiGlu& op, In<"gate_up"> gate_up, Out<"out"> out);
 
 /// e^(-x).
 template <class T>

@@ -2,6 +2,7 @@
 #include "cpu/native/embedding.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "cpu/vector.h"
@@ -64,6 +65,16 @@ void embedding_at(DataType type, const EmbeddingAt& op, In<"tokens", std::int32_
     add_embeddings(
         type, op.rows, op.width, tokens, wte, wpe,
         [&](std::int64_t row) { return positions[row / op.seq] + row % op.seq; }, out);
+}
+
+void token_embedding(DataType type, const TokenEmbedding& op, In<"tokens", std::int32_t> tokens, In<"table"> table,
+                     Out<"out"> out) {
+    const auto row_bytes = static_cast<std::int64_t>(size_of(type)) * op.width;
+#pragma omp parallel for schedule(static)
+    for (std::int64_t row = 0; row < op.rows; ++row)
+        std::memcpy(static_cast<std::byte*>(out.data()) + row * row_bytes,
+                    static_cast<const std::byte*>(table.data()) + tokens[row] * row_bytes,
+                    static_cast<std::size_t>(row_bytes));
 }
 
 std::size_t embedding_gradient_workspace(const Embedding& op) {

@@ -9,6 +9,7 @@
 #include "kbench/precision.h"
 #include "models/ops/embedding.h"
 #include "models/ops/embedding_at.h"
+#include "models/ops/token_embedding.h"
 
 namespace kbench::cpu {
 
@@ -18,6 +19,9 @@ void embedding(DataType type, const Embedding& op, In<"tokens", std::int32_t> to
 /// Positions are taken as they are: each must leave room for its sequence's tokens in wpe.
 void embedding_at(DataType type, const EmbeddingAt& op, In<"tokens", std::int32_t> tokens,
                   In<"positions", std::int32_t> positions, In<"wte"> wte, In<"wpe"> wpe, Out<"out"> out);
+
+void token_embedding(DataType type, const TokenEmbedding& op, In<"tokens", std::int32_t> tokens, In<"table"> table,
+                     Out<"out"> out);
 
 /// Backward: sums in ascending row order, so that results do not depend on the number of threads. Where `op`
 /// accumulates, they are added to dwte or dwpe, and only rows of tokens or positions that occur are touched.

@@ -1,4 +1,4 @@
-// Reference of the element-wise ops: embedding, bias, residual addition.
+// Reference of the element-wise ops: embedding, bias, residual addition, SwiGLU's gate.
 #include <cmath>
 #include <optional>
 
@@ -39,6 +39,30 @@ std::vector<Expected> embedding_at(const EmbeddingAt& op, View tokens, View posi
         const std::int64_t place = static_cast<std::int64_t>(positions(row / op.seq, 0)) + row % op.seq;
         const double position = wpe(place, column);
         expected.push_back({token + position, std::abs(token) + std::abs(position), 2});
+    }
+    return expected;
+}
+
+std::vector<Expected> token_embedding(const TokenEmbedding&, View tokens, View table,
+                                      std::span<const Element> elements) {
+    std::vector<Expected> expected;
+    for (const auto [row, column] : elements) {
+        const double value = table(static_cast<std::int64_t>(at(tokens, row)), column);
+        expected.push_back({value, std::abs(value), 1});
+    }
+    return expected;
+}
+
+std::vector<Expected> swiglu(const SwiGlu& op, View gate_up, std::span<const Element> elements) {
+    std::vector<Expected> expected;
+    for (const auto [row, column] : elements) {
+        const double gate = gate_up(row, column), up = gate_up(row, op.width + column);
+        // The silu's error, which is relative to its argument, and the product's own rounding.
+        Expected product = activated(Activation::silu, {gate, 0, 1});
+        product.value *= up;
+        product.magnitude = product.magnitude * std::abs(up) + std::abs(product.value);
+        product.inner *= std::abs(up);
+        expected.push_back(product);
     }
     return expected;
 }
@@ -118,6 +142,13 @@ std::vector<Expected> expected(const EmbeddingAt& op, Question q) {
     return embedding_at(op, tokens, positions, wte, wpe, q.elements);
 }
 ElementCost cost(const EmbeddingAt&) { return {}; }
+std::vector<Expected> expected(const TokenEmbedding& op, Question q) {
+    const View tokens = q.next(), table = q.next();
+    return token_embedding(op, tokens, table, q.elements);
+}
+ElementCost cost(const TokenEmbedding&) { return {}; }
+std::vector<Expected> expected(const SwiGlu& op, Question q) { return swiglu(op, q.next(), q.elements); }
+ElementCost cost(const SwiGlu&) { return {}; }
 std::vector<Expected> expected(const BiasAdd& op, Question q) {
     if (q.step.direction == Direction::bwd) {
         const std::vector<Expected> sums = bias_gradient(op, q.next(), q.elements);

@@ -22,6 +22,7 @@ std::vector<Expected> products_added_to(View before, std::span<const Element> el
 std::vector<Expected> embedding(const Embedding&, View tokens, View wte, View wpe, std::span<const Element>);
 std::vector<Expected> embedding_at(const EmbeddingAt&, View tokens, View positions, View wte, View wpe,
                                    std::span<const Element>);
+std::vector<Expected> token_embedding(const TokenEmbedding&, View tokens, View table, std::span<const Element>);
 /// The output dwte, which includes `before` where it accumulates; and dwpe.
 std::vector<Expected> embedding_dwte(const Embedding&, View tokens, View dout, View before, std::span<const Element>);
 std::vector<Expected> embedding_dwpe(const Embedding&, View dout, std::span<const Element>);
@@ -68,6 +69,9 @@ std::vector<Expected> cache_with_new(const CachedAttention&, View qkv, std::int6
 std::vector<Expected> filled_cache(const FillCache&, View qkv, std::int64_t first_column, View cache,
                                    std::span<const Element>);
 std::vector<Expected> last_token(const LastToken&, View x, std::span<const Element>);
+std::vector<Expected> qk_norm(const QkNorm&, View qkv, View q_weight, View k_weight, std::span<const Element>);
+std::vector<Expected> rotary_embedding(const RotaryEmbedding&, View qkv, View positions, std::span<const Element>);
+std::vector<Expected> swiglu(const SwiGlu&, View gate_up, std::span<const Element>);
 /// bias is an empty View where the op has none.
 std::vector<Expected> conv2d(const Conv2d&, View x, View weight, View bias, std::span<const Element>);
 std::vector<Expected> conv2d_dgrad(const Conv2d&, View dy, View weight, std::span<const Element>);
@@ -106,6 +110,8 @@ std::vector<Expected> expected(const Embedding&, Question);
 ElementCost cost(const Embedding&, Direction);
 std::vector<Expected> expected(const EmbeddingAt&, Question);
 ElementCost cost(const EmbeddingAt&);
+std::vector<Expected> expected(const TokenEmbedding&, Question);
+ElementCost cost(const TokenEmbedding&);
 std::vector<Expected> expected(const LayerNorm&, Question);
 ElementCost cost(const LayerNorm&, Direction);
 std::vector<Expected> expected(const RmsNorm&, Question);
@@ -141,6 +147,12 @@ std::vector<Expected> expected(const FillCache&, Question);
 ElementCost cost(const FillCache&);
 std::vector<Expected> expected(const LastToken&, Question);
 ElementCost cost(const LastToken&);
+std::vector<Expected> expected(const QkNorm&, Question);
+ElementCost cost(const QkNorm&);
+std::vector<Expected> expected(const RotaryEmbedding&, Question);
+ElementCost cost(const RotaryEmbedding&);
+std::vector<Expected> expected(const SwiGlu&, Question);
+ElementCost cost(const SwiGlu&);
 std::vector<Expected> expected(const Conv2d&, Question);
 ElementCost cost(const Conv2d&, Direction);
 std::vector<Expected> expected(const BatchNorm&, Question);

@@ -20,13 +20,17 @@
 #include "models/ops/hardtanh.h"
 #include "models/ops/last_token.h"
 #include "models/ops/layernorm.h"
+#include "models/ops/qk_norm.h"
 #include "models/ops/recurrent.h"
 #include "models/ops/residual.h"
 #include "models/ops/rmsnorm.h"
+#include "models/ops/rotary_embedding.h"
 #include "models/ops/scale_mask.h"
 #include "models/ops/softmax.h"
+#include "models/ops/swiglu.h"
 #include "models/ops/time_mask.h"
 #include "models/ops/to_sequence.h"
+#include "models/ops/token_embedding.h"
 
 namespace kbench {
 
@@ -38,6 +42,7 @@ using Activations = OpList<Gelu, GeluFast, GeluErf, QuickGelu, Relu, Silu, Tanh>
 /// The kinds in the order in which tables show them.
 using BuiltInOps = OpList<Embedding,         //
                           EmbeddingAt,       //
+                          TokenEmbedding,    //
                           LayerNorm,         //
                           RmsNorm,           //
                           Gemm,              //
@@ -49,6 +54,7 @@ using BuiltInOps = OpList<Embedding,         //
                           Relu,              //
                           Silu,              //
                           Tanh,              //
+                          SwiGlu,            //
                           ResidualAdd,       //
                           Attention,         //
                           AttentionScores,   //
@@ -58,6 +64,8 @@ using BuiltInOps = OpList<Embedding,         //
                           CachedAttention,   //
                           FillCache,         //
                           LastToken,         //
+                          QkNorm,            //
+                          RotaryEmbedding,   //
                           Conv2d,            //
                           BatchNorm,         //
                           Hardtanh,          //

@@ -63,6 +63,43 @@ TEST_P(Native, EmbeddingAtAddsTheRowsOfTheGivenPositions) {
                 wte(tokens.back(), width - 1) + wpe(place, width - 1), 1e-12);
 }
 
+TEST_P(Native, TokenEmbeddingCopiesTheTokensRow) {
+    const TokenEmbedding op{rows, width, 29};
+    const Matrix table = Matrix::normal(type, op.vocab, width, 5);
+    std::vector<std::int32_t> tokens(static_cast<std::size_t>(rows));
+    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::int32_t>((i * 7 + 28) % 29);
+    token_embedding(type, op, tokens.data(), table.data(), out.data());
+    const reference::View token_view{tokens.data(), DataType::int32, 1, rows, rows};
+    const auto expected = reference::token_embedding(op, token_view, table.view(), all);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        EXPECT_EQ(out(all[i].row, all[i].column), expected[i].value);
+        EXPECT_EQ(expected[i].value, table(tokens[static_cast<std::size_t>(all[i].row)], all[i].column));
+    }
+}
+
+TEST_P(Native, SwiGluGatesTheSecondHalfByTheFirst) {
+    const SwiGlu op{rows, width};
+    const Matrix gate_up = Matrix::normal(type, rows, 2 * width, 5, 4);
+    const auto expected = reference::swiglu(op, gate_up.view(), all);
+    swiglu(type, op, gate_up.data(), out.data());
+    expect_agrees(out, all, expected, precision);
+    const double gate = gate_up(rows - 1, width - 1), up = gate_up(rows - 1, 2 * width - 1);
+    EXPECT_NEAR(expected.back().value, gate / (1 + std::exp(-gate)) * up, 1e-12) << "the last element by hand";
+    const Matrix swapped = [&] {
+        Matrix halves = gate_up;
+        const auto half = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(width) * size_of(type));
+        for (std::int64_t row = 0; row < rows; ++row)
+            std::rotate(halves.bytes.begin() + 2 * row * half, halves.bytes.begin() + (2 * row + 1) * half,
+                        halves.bytes.begin() + 2 * (row + 1) * half);
+        return halves;
+    }();
+    swiglu(type, op, swapped.data(), out.data());
+    int agree = 0;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        agree += reference::agrees(out(all[i].row, all[i].column), expected[i], precision, type);
+    EXPECT_LE(agree, static_cast<int>(all.size() / 4)) << "the halves are not alike";
+}
+
 TEST_P(Native, EmbeddingsGradientAddsUpTheRowsOfATokenWhateverTheThreads) {
     const std::int64_t seq = rows == 100 ? 25 : rows;
     const reference::View dout = x.view();

@@ -118,5 +118,28 @@ INSTANTIATE_TEST_SUITE_P(
         return std::string(facts_of(std::get<0>(test.param)).kind) + "_" + std::string(name(std::get<1>(test.param)));
     });
 
+class SwiGluOnDevice : public ::testing::TestWithParam<DataType> {};
+
+TEST_P(SwiGluOnDevice, GatesTheSecondHalfByTheFirst) {
+    KBENCH_NEEDS_DEVICE();
+    const DataType type = GetParam();
+    for (const std::int64_t rows : {1, 17, 1000})
+        for (const std::int64_t width : {1, 7, 64, 100, 1283, 8192}) {
+            SCOPED_TRACE(testing::Message() << "rows " << rows << " width " << width);
+            const SwiGlu op{rows, width};
+            const auto gate_up = HostMatrix::normal(type, rows, 2 * width, 1, 4);
+            const DeviceMatrix device_gate_up(gate_up);
+            const auto out = DeviceMatrix::poisoned(type, rows, width);
+            cuda::swiglu_forward(type, op, device_gate_up.data(), out.data(), nullptr);
+            const auto elements = elements_of(rows, width);
+            expect_agrees(out.download(), elements, reference::swiglu(op, gate_up.view(), elements),
+                          precision_of(type));
+        }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, SwiGluOnDevice,
+                         testing::Values(DataType::fp16, DataType::bf16, DataType::fp32, DataType::fp64),
+                         [](const auto& of) { return std::string(name(of.param)); });
+
 }  // namespace
 }  // namespace kbench::test

@@ -61,6 +61,25 @@ TEST_P(EmbeddingOnDevice, AddsTheRowsOfGivenPositions) {
         }
 }
 
+TEST_P(EmbeddingOnDevice, OfTokensAloneCopiesTheirRows) {
+    KBENCH_NEEDS_DEVICE();
+    const DataType type = GetParam();
+    constexpr std::int64_t rows = 34, vocab = 97;
+    for (const std::int64_t width : {7, 2048, 5120}) {
+        const TokenEmbedding op{rows, width, vocab};
+        const auto table = HostMatrix::normal(type, vocab, width, 1);
+        HostMatrix tokens(DataType::int32, 1, rows);
+        for (std::int64_t row = 0; row < rows; ++row) tokens.set(0, row, static_cast<double>((row * 31 + 96) % vocab));
+        const DeviceMatrix device_tokens(tokens), device_table(table);
+        const auto out = DeviceMatrix::poisoned(type, rows, width);
+        cuda::token_embedding(type, op, static_cast<const std::int32_t*>(device_tokens.data()), device_table.data(),
+                              out.data(), nullptr);
+        const auto elements = elements_of(rows, width);
+        expect_agrees(out.download(), elements, reference::token_embedding(op, tokens.view(), table.view(), elements),
+                      precision_of(type));
+    }
+}
+
 /// Runs backward twice, and compares the first result with the reference and the second with the first.
 void check_gradient(DataType type, const Embedding& op, std::int64_t distinct, std::int64_t offset = 0) {
     SCOPED_TRACE(testing::Message() << op.text() << " of " << distinct << " distinct tokens, offset " << offset);

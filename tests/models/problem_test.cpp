@@ -91,6 +91,12 @@ constexpr Written written[] = {
     {"fill_cache", "b2h6s3k10d5g2"},
     {"last_token", "b16s1024w1280"},
     {"adamw", "n1000t3mc"},
+    {"token_embedding", "r12w4v9"},
+    {"swiglu", "r10w20"},
+    {"qk_norm", "r1h16d128"},
+    {"qk_norm", "r3h6d10g2"},
+    {"rotary_embedding", "b1h32q1d64"},
+    {"rotary_embedding", "b2h6q3d10g2p2047"},
 };
 
 TEST(Problem, EveryOpKindCanBeWrittenAndReadAgain) {

@@ -21,6 +21,7 @@
 #include "cpu/native/prompt.h"
 #include "cpu/native/recurrent.h"
 #include "cpu/native/rmsnorm.h"
+#include "cpu/native/rotary.h"
 #include "cpu/native/sequence.h"
 #include "cpu/native/softmax.h"
 #include "models/ops/list.h"
@@ -184,6 +185,7 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                      .workspace_bytes = [](DataType,
                                            const Embedding& op) { return cpu::embedding_gradient_workspace(op); }}),
                 row("cpu::embedding_at", cpu::embedding_at),
+                row("cpu::token_embedding", cpu::token_embedding),
                 row("cpu::layer_norm", cpu::layer_norm, {.absorbs = {{"residual"}}}),
                 row("cpu::layer_norm_gradient", cpu::layer_norm_gradient,
                     {.absorbs = {{"residual"}},
@@ -209,6 +211,9 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                     {.workspace_bytes = cpu::cached_attention_workspace}),
                 row("cpu::fill_cache", cpu::fill_cache),
                 row("cpu::last_token", cpu::last_token),
+                row("cpu::qk_norm", cpu::qk_norm),
+                row("cpu::rotary_embedding", cpu::rotary_embedding),
+                row("cpu::swiglu", cpu::swiglu),
                 row("cpu::conv2d", cpu::conv2d, {.workspace_bytes = cpu::conv2d_workspace}),
                 row("cpu::conv2d_dgrad", cpu::conv2d_dgrad,
                     {.directions = {Direction::dgrad}, .workspace_bytes = cpu::conv2d_dgrad_workspace}),

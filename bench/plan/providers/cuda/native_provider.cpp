@@ -26,6 +26,7 @@
 #include "kernels/norm/norm_backward.h"
 #include "kernels/norm/rmsnorm.h"
 #include "kernels/prompt.h"
+#include "kernels/rotary.h"
 #include "kernels/sequence.h"
 #include "kernels/softmax.h"
 #include "models/ops/list.h"
@@ -167,6 +168,11 @@ std::unique_ptr<Computation> attention_gradient(const Attention& op, const Step&
                  cuda::attention_gradient_workspace(arguments));
 }
 
+std::string wider_than_rotary(const RotaryEmbedding& op, const Step&, Precision) {
+    constexpr std::int64_t limit = cuda::rotary_embedding_max_head_size;
+    return op.head_size <= limit ? "" : fmt::format("head_size {} is over its limit of {}", op.head_size, limit);
+}
+
 std::string wider_than_cached(const CachedAttention& op, const Step&, Precision) {
     constexpr std::int64_t limit = cuda::cached_attention_max_head_size;
     return op.head_size <= limit ? "" : fmt::format("head_size {} is over its limit of {}", op.head_size, limit);
@@ -181,6 +187,7 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext& context) {
                 row("embedding_gradient", cuda::embedding_gradient,
                     {.directions = {Direction::bwd}, .workspace_bytes = cuda::embedding_gradient_workspace}),
                 row("embedding_at", cuda::embedding_at),
+                row("token_embedding", cuda::token_embedding),
                 row("layer_norm", cuda::layer_norm_forward,
                     {.absorbs = {{"residual"}, {"bias", "residual"}},
                      .why_not = wider_than<cuda::layer_norm_max_width, LayerNorm>}),
@@ -210,6 +217,9 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext& context) {
                     {.workspace_bytes = cuda::cached_attention_workspace, .why_not = wider_than_cached}),
                 row("fill_cache", cuda::fill_cache),
                 row("last_token", cuda::last_token),
+                row("qk_norm", cuda::qk_norm),
+                row("rotary_embedding", cuda::rotary_embedding, {.why_not = wider_than_rotary}),
+                row("swiglu", cuda::swiglu_forward),
                 row("scale_mask", scale_mask),
                 row("softmax", softmax),
                 leaving_no_intermediates(row("batch_norm", cuda::batch_norm_forward,
