@@ -12,13 +12,22 @@
 #include "models/base/nearest.h"
 #include "models/deepspeech2.h"
 #include "models/gpt2.h"
+#include "models/llama.h"
 #include "models/mlp.h"
 
 namespace kbench {
 namespace {
 
+/// Families that are read from a config.json alone.
+std::vector<ModelSpec> no_models() { return {}; }
+
 constexpr ModelFamily families[] = {
     {"gpt2", "GPT-2 (Radford et al., 2019): a decoder-only transformer", gpt2_models, read_gpt2},
+    {"llama", "Llama (Touvron et al., 2023): a decoder with rotary embeddings and gated MLPs", llama_models,
+     read_llama},
+    {"mistral", "Mistral (Jiang et al., 2023): a Llama whose tokens see a sliding window", mistral_models, read_llama},
+    {"qwen2", "Qwen2 (Yang et al., 2024): a Llama with biases of q, k and v", no_models, read_llama},
+    {"qwen3", "Qwen3 (Yang et al., 2025): a Llama that normalises the heads of q and k", qwen3_models, read_llama},
     {"mlp", "a multi-layer perceptron: dense layers with bias and GELU", mlp_models, read_mlp},
     {"deepspeech2", "Deep Speech 2 (Amodei et al., 2016): convolutions and recurrent layers for speech",
      deepspeech2_models, read_deepspeech2},

@@ -15,6 +15,7 @@
 #include "kbench/error.h"
 #include "models/deepspeech2.h"
 #include "models/gpt2.h"
+#include "models/llama.h"
 #include "models/mlp.h"
 #include "models/registry.h"
 
@@ -48,6 +49,12 @@ const Json& speech() {
                                              "hidden_layers": 2})");
     return json;
 }
+const Json& llama() {
+    static const Json json = Json::parse(R"({"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2,
+                                             "num_attention_heads": 4, "intermediate_size": 48, "vocab_size": 61,
+                                             "max_position_embeddings": 16})");
+    return json;
+}
 const Json& perceptron() {
     static const Json json = Json::parse(R"({"model_type": "mlp", "sizes": [4, 2]})");
     return json;
@@ -58,7 +65,7 @@ struct Family {
     Json json;
 };
 std::vector<Family> families() {
-    return {{gpt2_keys(), gpt2()}, {deepspeech2_keys(), speech()}, {mlp_keys(), perceptron()}};
+    return {{gpt2_keys(), gpt2()}, {llama_keys(), llama()}, {deepspeech2_keys(), speech()}, {mlp_keys(), perceptron()}};
 }
 
 std::vector<std::string> words(std::string_view names) {

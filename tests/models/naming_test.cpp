@@ -15,13 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::regex named(R"((gpt-?2|\bmlp|deep ?speech))", std::regex::icase);
+const std::regex named(R"((gpt-?2|\bmlp|deep ?speech|llama(?!\.cpp)|mistral|qwen))", std::regex::icase);
 
 /// Whether `line` of `path` may name a model.
 bool may_name(const std::string& path, const std::string& line) {
-    if (path.starts_with("models/gpt2") || path.starts_with("models/mlp") || path.starts_with("models/deepspeech2") ||
-        path == "models/registry.cpp")
-        return true;
+    for (const char* family : {"models/gpt2", "models/llama", "models/mlp", "models/deepspeech2"})
+        if (path.starts_with(family)) return true;
+    if (path == "models/registry.cpp") return true;
     // Help is text of a command's options.
     const bool is_text = line.find('"') != std::string::npos && line.find("#include") == std::string::npos;
     if (path == "bench/main.cpp") return is_text;

@@ -134,8 +134,8 @@ TEST(Registry, AConfigurationsTypeSaysOfWhichFamilyItIs) {
         EXPECT_EQ(read.axis("seq")->most, 16);
         EXPECT_EQ(read.axis("resolution"), nullptr);
     }
-    EXPECT_THAT(refusal([&] { read_model(R"({"model_type": "llama", )" + keys + "}", "models/mine.json"); }),
-                testing::StartsWith("models/mine.json: model_type 'llama' is not supported; must be one of gpt2"));
+    EXPECT_THAT(refusal([&] { read_model(R"({"model_type": "mamba", )" + keys + "}", "models/mine.json"); }),
+                testing::StartsWith("models/mine.json: model_type 'mamba' is not supported; must be one of gpt2"));
 }
 
 TEST(Registry, DescriptionsTellConfigurationsApart) {

@@ -10,6 +10,7 @@
 #include "bench/plan/plan.h"
 #include "bench/plan/provider.h"
 #include "models/gpt2.h"
+#include "models/llama.h"
 #include "tests/bench/small_run.h"
 
 namespace kbench {
@@ -113,6 +114,49 @@ double difference(Precision precision, const ProviderChoice& choice, std::vector
     return distance(one, all, [&](std::int64_t b) { return positions[static_cast<std::size_t>(b)]; });
 }
 
+/// All that a family may have: groups, norms of q and k, biases, a window in one layer, and stretched rotations.
+LlamaConfig small_llama() {
+    return {.name = "small",
+            .hidden_size = 48,
+            .num_hidden_layers = 2,
+            .num_attention_heads = 4,
+            .num_key_value_heads = 2,
+            .head_dim = 16,
+            .intermediate_size = 80,
+            .vocab_size = 101,
+            .max_position_embeddings = 16,
+            .rope = {.type = RopeType::llama3, .theta = 500, .factor = 8, .original_length = 8},
+            .qkv_bias = true,
+            .qk_norm = true,
+            .sliding_window = 4,
+            .sliding_layers = {false, true}};
+}
+
+/// The same for a Llama, whose forward leaves its keys and values in caches of its own.
+template <class T>
+double difference_of_llama(Precision precision, const ProviderChoice& choice, std::vector<std::int32_t> positions) {
+    const LlamaConfig config = small_llama();
+    const Planned<T> all(make_llama(config, sequences, length, 0), precision, choice),
+        one(make_llama(config, sequences, 1, length - 1), precision, choice);
+    all.forward();
+    const std::int64_t row = config.head_dim, heads = config.num_key_value_heads;
+    for (const std::string cache : {"layers.0.self_attn.key_cache", "layers.0.self_attn.value_cache",
+                                    "layers.1.self_attn.key_cache", "layers.1.self_attn.value_cache"}) {
+        T* const to = one.template data<T>(cache);
+        std::fill_n(to, sequences * heads * length * row, std::numeric_limits<T>::quiet_NaN());
+        for (std::int64_t head = 0; head < sequences * heads; ++head)
+            std::copy_n(all.template data<T>(cache) + head * length * row,
+                        positions[static_cast<std::size_t>(head / heads)] * row, to + head * length * row);
+    }
+    for (std::int64_t b = 0; b < sequences; ++b) {
+        const std::int32_t position = positions[static_cast<std::size_t>(b)];
+        one.template data<std::int32_t>("positions")[b] = position;
+        one.template data<std::int32_t>("tokens")[b] = all.template data<std::int32_t>("tokens")[b * length + position];
+    }
+    one.forward();
+    return distance(one, all, [&](std::int64_t b) { return positions[static_cast<std::size_t>(b)]; });
+}
+
 /// Who computes each op in plain fp64 loops.
 const ProviderChoice by_reference{{"*", "reference"}};
 
@@ -170,6 +214,12 @@ TEST(Prefill, MakesTheForwardsLogitsAndLeavesACacheThatDecodeStepsGoOnWith) {
         EXPECT_LT((difference_after_prefill<double>(Precision::fp64, by_reference, prompt)), 1e-13) << prompt;
         EXPECT_LT((difference_after_prefill<float>(Precision::fp32, {}, prompt)), 1e-5) << prompt;
     }
+}
+
+TEST(Decode, OfALlamaMakesItsForwardsLogits) {
+    EXPECT_LT((difference_of_llama<double>(Precision::fp64, by_reference, {8, 8, 8})), 1e-13);
+    EXPECT_LT((difference_of_llama<double>(Precision::fp64, by_reference, {0, 3, 8})), 1e-13);
+    EXPECT_LT((difference_of_llama<float>(Precision::fp32, {}, {0, 3, 8})), 1e-5);
 }
 
 TEST(Decode, StepsOverItsCacheAgainAreTheSame) {
