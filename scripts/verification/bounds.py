@@ -39,6 +39,7 @@ def parse_cases(texts: list[str], model: str, config: dict[str, Any]) -> list[tu
     """Batch and sequence length of each."""
     cases = parse_batches(texts, "seq")
     for _, seq in cases:
-        if seq > config["n_positions"]:
-            raise Stop(BAD_USAGE, f"--cases: seq {seq} is over {model}'s {config['n_positions']} positions")
+        longest = config.get("n_positions") or config["max_position_embeddings"]
+        if seq > longest:
+            raise Stop(BAD_USAGE, f"--cases: seq {seq} is over {model}'s {longest} positions")
     return cases

@@ -10,12 +10,15 @@ import math
 import pathlib
 import struct
 import zlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 Weights = dict[str, np.ndarray]
+
+ATTENTION = "h.{}.attn"  # kbench's name of a layer's
 
 
 def _config(
@@ -67,35 +70,45 @@ def _shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     return shapes | {"ln_f.weight": (width,), "ln_f.bias": (width,)}
 
 
-def random_weights(config: dict[str, Any], seed: int) -> Weights:
-    """fp32, by the checkpoint's names; the same for a seed on every machine, however many threads fill them."""
+def fill_weights(
+    shapes: dict[str, tuple[int, ...]], seed: int, deviation_and_mean: Callable[[str], tuple[float, float]]
+) -> Weights:
+    """fp32 and normal, by name; the same for a seed on every machine, however many threads fill them."""
 
     def fill(item: tuple[str, tuple[int, ...]]) -> tuple[str, np.ndarray]:
         name, shape = item
         values = np.random.default_rng([seed, zlib.crc32(name.encode())]).standard_normal(shape, dtype=np.float32)
-        if ".ln_" in name or name.startswith("ln_"):
-            deviation, mean = 0.2, float(name.endswith("weight"))
-        elif name.endswith("bias"):
-            deviation, mean = 0.1, 0.0
-        elif name.endswith("c_proj.weight"):
-            deviation, mean = 0.02 / math.sqrt(2 * config["n_layer"]), 0.0
-        else:
-            deviation, mean = 0.06 if "c_attn" in name else 0.02, 0.0
+        deviation, mean = deviation_and_mean(name)
         values *= deviation
         values += mean
         return name, values
 
     with ThreadPoolExecutor() as pool:
-        return dict(pool.map(fill, _shapes(config).items()))
+        return dict(pool.map(fill, shapes.items()))
 
 
-def write_model(directory: pathlib.Path, config: dict[str, Any], weights: Weights) -> None:
+def random_weights(config: dict[str, Any], seed: int) -> Weights:
+    """By the checkpoint's names."""
+
+    def deviation_and_mean(name: str) -> tuple[float, float]:
+        if ".ln_" in name or name.startswith("ln_"):
+            return 0.2, float(name.endswith("weight"))
+        if name.endswith("bias"):
+            return 0.1, 0.0
+        if name.endswith("c_proj.weight"):
+            return 0.02 / math.sqrt(2 * config["n_layer"]), 0.0
+        return (0.06 if "c_attn" in name else 0.02), 0.0
+
+    return fill_weights(_shapes(config), seed, deviation_and_mean)
+
+
+def write_safetensors_model(directory: pathlib.Path, config: dict[str, Any], weights: Weights) -> None:
     """config.json and model.safetensors: 8 bytes of header length, a JSON header, the tensors one after the other."""
     (directory / "config.json").write_text(json.dumps(config), encoding="utf-8")
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     offset = 0
     for name, values in weights.items():
-        header[f"transformer.{name}"] = {
+        header[name] = {
             "dtype": "F32",
             "shape": list(values.shape),
             "data_offsets": [offset, offset + values.nbytes],
@@ -109,6 +122,10 @@ def write_model(directory: pathlib.Path, config: dict[str, Any], weights: Weight
             file.write(values.data)
 
 
+def write_model(directory: pathlib.Path, config: dict[str, Any], weights: Weights) -> None:
+    write_safetensors_model(directory, config, {f"transformer.{name}": values for name, values in weights.items()})
+
+
 def _layer_norm(x: np.ndarray, weights: Weights, name: str, epsilon: float) -> np.ndarray:
     centred = x - x.mean(-1, keepdims=True)
     rstd = 1 / np.sqrt((centred * centred).mean(-1, keepdims=True) + epsilon)
@@ -119,17 +136,24 @@ def _linear(x: np.ndarray, weights: Weights, name: str) -> np.ndarray:
     return x @ weights[name + ".weight"].astype(np.float64) + weights[name + ".bias"]
 
 
-def _attention(qkv: np.ndarray, heads: int, scale: float) -> np.ndarray:
-    batch, seq, width = qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3
-    q, k, v = qkv.reshape(batch, seq, 3, heads, width // heads).transpose(2, 0, 3, 1, 4)
+def _attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float) -> np.ndarray:
+    batch, heads, seq, size = q.shape
     scores = np.where(np.tri(seq, dtype=bool), q @ k.swapaxes(-1, -2) * scale, -np.inf)
     probabilities = np.exp(scores - scores.max(-1, keepdims=True))
     probabilities /= probabilities.sum(-1, keepdims=True)
-    return (probabilities @ v).transpose(0, 2, 1, 3).reshape(batch, seq, width)
+    return (probabilities @ v).transpose(0, 2, 1, 3).reshape(batch, seq, heads * size)
 
 
 def forward_fp64(config: dict[str, Any], weights: Weights, tokens: np.ndarray) -> np.ndarray:
     """Logits [batch, seq, vocabulary]. One matrix at a time is widened, which keeps memory near the fp32 weights'."""
+    return forward_and_caches_fp64(config, weights, tokens)[0]
+
+
+def forward_and_caches_fp64(
+    config: dict[str, Any], weights: Weights, tokens: np.ndarray
+) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+    """Also the keys and values of each layer, [batch, heads, seq, head size]."""
+    caches = []
     epsilon, heads = config["layer_norm_epsilon"], config["n_head"]
     x = weights["wte.weight"].astype(np.float64)[tokens] + weights["wpe.weight"][: tokens.shape[1]]
     for layer in range(config["n_layer"]):
@@ -138,8 +162,10 @@ def forward_fp64(config: dict[str, Any], weights: Weights, tokens: np.ndarray) -
         if config["scale_attn_by_inverse_layer_idx"]:
             scale /= layer + 1
         qkv = _linear(_layer_norm(x, weights, h + ".ln_1", epsilon), weights, h + ".attn.c_attn")
-        x = x + _linear(_attention(qkv, heads, scale), weights, h + ".attn.c_proj")
+        q, k, v = qkv.reshape(*tokens.shape, 3, heads, -1).transpose(2, 0, 3, 1, 4)
+        caches.append((k, v))
+        x = x + _linear(_attention(q, k, v, scale), weights, h + ".attn.c_proj")
         u = _linear(_layer_norm(x, weights, h + ".ln_2", epsilon), weights, h + ".mlp.c_fc")
         gelu = 0.5 * u * (1 + np.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3)))
         x = x + _linear(gelu, weights, h + ".mlp.c_proj")
-    return _layer_norm(x, weights, "ln_f", epsilon) @ weights["wte.weight"].astype(np.float64).T
+    return _layer_norm(x, weights, "ln_f", epsilon) @ weights["wte.weight"].astype(np.float64).T, caches

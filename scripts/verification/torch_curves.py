@@ -15,7 +15,7 @@ import numpy as np
 import torch
 import transformers
 
-from verification import gpt2, process, pytorch, transformers_gpt2
+from verification import gpt2, process, pytorch, transformers_models
 from verification.torch_program import emit, start
 
 GROWTH_INTERVAL = 2000
@@ -68,8 +68,8 @@ class Training:
 
 
 def main() -> int:
-    transformers_gpt2.quiet()
-    request = start(transformers_gpt2.versions())
+    transformers_models.quiet()
+    request = start(transformers_models.versions())
     directory = pathlib.Path(request["directory"])
     config = transformers.GPT2Config(**gpt2.CONFIGS[request["model"]], resid_pdrop=0, embd_pdrop=0, attn_pdrop=0)
     config._attn_implementation = "sdpa"

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import transformers
 
-from verification import gpt2, process, pytorch, transformers_gpt2
+from verification import gpt2, process, pytorch, transformers_models
 from verification.sampler import Run, Sampler, SmClock, graph_of, one_by_one
 from verification.torch_program import emit, first_line, start
 
@@ -36,8 +36,8 @@ def time_way(way: str, model: torch.nn.Module, tokens: torch.Tensor, sampler: Sa
 
 
 def main() -> int:
-    transformers_gpt2.quiet()
-    request = start(transformers_gpt2.versions())
+    transformers_models.quiet()
+    request = start(transformers_models.versions())
     device = request["device"]
     config = transformers.GPT2Config(**gpt2.CONFIGS[request["model"]])
     config._attn_implementation = "sdpa"

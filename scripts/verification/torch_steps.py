@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import transformers
 
-from verification import gpt2, process, pytorch, transformers_gpt2
+from verification import gpt2, process, pytorch, transformers_models
 from verification.sampler import Sampler
 from verification.torch_program import emit, first_line, start, time_call
 
@@ -52,8 +52,8 @@ def time_case(request: dict[str, Any], way: str, precision: str, batch: int, sam
 
 
 def main() -> int:
-    transformers_gpt2.quiet()
-    request = start(transformers_gpt2.versions())
+    transformers_models.quiet()
+    request = start(transformers_models.versions())
     sampler = Sampler(request["seconds"], WARM_UP_S, request["min_runs"], request["limit_s"])
     for way in request["ways"]:
         for precision, batch in request["cases"]:

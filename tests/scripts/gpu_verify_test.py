@@ -96,6 +96,19 @@ class GpuVerify(unittest.TestCase):
         self.assertEqual(document["counts"], {"passed": 12})
         self.assertIn("git_revision", document["kbench"])
 
+    def test_logits_of_the_llama_family_agree_with_an_independent_forward(self) -> None:
+        models = "llama-tiny,llama-yarn-tiny,mistral-tiny,qwen2-tiny,qwen3-tiny"
+        code, document = self.verify(KBENCH, "--models", models, "--phases", "forward,decode", "--precisions", "fp64",
+                                     "--cases", "3x40")
+        self.assertEqual((code, document["counts"]), (0, {"passed": 10}), document)
+
+    def test_a_decode_step_over_a_given_cache_agrees_with_the_forward(self) -> None:
+        code, document = self.verify(KBENCH, "--phases", "decode", "--precisions", "fp32", "--cases", "3x17")
+        self.assertEqual((code, document["counts"]), (0, {"passed": 1}), document)
+        wrong = self.culprit("logits[-1, -1, -1] += 1e-3")
+        code, document = self.verify(wrong, "--phases", "decode", "--precisions", "fp32", "--cases", "3x17")
+        self.assertEqual((code, document["counts"]), (1, {"failed": 1}), document)
+
     def test_one_wrong_logit_fails(self) -> None:
         wrong = self.culprit("logits[-1, -1, -1] += 1e-3")
         code, document = self.verify(wrong, "--precisions", "fp32", "--attentions", "fused", "--cases", "3x17")
