@@ -91,6 +91,8 @@ Rope read_rope(const ConfigKeys& keys, std::int64_t longest) {
 
 void read_window(const ConfigKeys& keys, const Family& family, LlamaConfig& config) {
     constexpr std::int64_t usual_window = 4096, usual_full_layers = 28;  // Mistral's and Qwen's
+    if (!family.window_of_layers && keys.has("layer_types"))
+        keys.note(fmt::format("layer_types is not read: all layers of a {} attend alike", family.type));
     if (!family.window) {
         if (keys.has("sliding_window")) keys.fail("a llama has no sliding_window; transformers reads none");
         return;

@@ -78,6 +78,13 @@ TEST(LlamaConfig, SlidesInTheLayersThatQwenNames) {
     EXPECT_THAT(refusal(R"("model_type": "llama", "sliding_window": 8)"), HasSubstr("no sliding_window"));
 }
 
+TEST(LlamaConfig, SaysThatOthersHaveNoTypesOfLayers) {
+    const std::string types = R"(, "num_key_value_heads": 2, "layer_types": ["full_attention", "full_attention"])";
+    EXPECT_THAT(read_llama(file(R"("model_type": "mistral")" + types), "c.json").notes,
+                testing::ElementsAre("c.json: layer_types is not read: all layers of a mistral attend alike"));
+    EXPECT_THAT(read_llama(file(R"("model_type": "qwen2")" + types), "c.json").notes, testing::IsEmpty());
+}
+
 TEST(LlamaConfig, ReadsRotationsFromEitherPlace) {
     const char* const old_way =
         R"("model_type": "llama", "rope_theta": 5e5, "rope_scaling": {"rope_type": "llama3", "factor": 8.0,
