@@ -514,7 +514,8 @@ void cached_attention(DataType type, const CachedAttention& op, In<"qkv"> qkv, O
                                multiprocessors_of(stream) == multiprocessors_of(nullptr);
         problem.scale_log2 = static_cast<Arithmetic<T>>(op.scale * std::numbers::log2e);
         dispatch_vector<vector_width<T>>(op.head_size, {qkv, key_cache, value_cache}, [&]<int N>() {
-            launch_like<(N > 1)>(build, problem, op.batch * op.kv_heads, stream);
+            constexpr bool whole = N > 1;
+            launch_like<whole>(build, problem, op.batch * op.kv_heads, stream);
         });
     });
 }
