@@ -27,12 +27,6 @@ struct TokenEmbedding {
         table.read = Part{static_cast<double>(std::min(rows, vocab)), 0, width};
         return {tokens, table, output("out", rows, width)};
     }
-    /// More tokens.
-    Grown<TokenEmbedding> grown(Direction, Scale factor) const {
-        TokenEmbedding op = *this;
-        op.rows *= factor;
-        return {op, "rows"};
-    }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     Work work(Direction) const { return {}; }
 };

@@ -83,7 +83,7 @@ TEST(Mlp, RefusesWhatIsNoConfig) {
     EXPECT_THAT(read(R"({"model_type": "mlp", "sizes": [4, 0]})"), HasSubstr("an integer from 1 to"));
     EXPECT_THAT(read(R"({"model_type": "mlp", "sizes": [4, "x"]})"), HasSubstr("an integer from 1 to"));
     EXPECT_THAT(read(R"({"model_type": "mlp", "sizes": 4})"), HasSubstr("a list of at least 2 integers"));
-    EXPECT_THAT(read(R"({"model_type": "llama"})"), HasSubstr("model_type 'llama' is not supported"));
+    EXPECT_THAT(read(R"({"model_type": "mamba"})"), HasSubstr("model_type 'mamba' is not supported"));
 }
 
 }  // namespace
