@@ -186,8 +186,8 @@ std::string best_of(const OfPhase& phase, bool is_only_one, const std::vector<co
     const SectionContext &fastest = *std::ranges::max_element(phase.points, {}, rate_at),
                          &shortest = *std::ranges::min_element(phase.points, {}, median_ms);
     const auto at = [&](const SectionContext& context) {
-        const std::string place = place_name(context.point(), axes, &phase_axis());
-        return place.empty() ? place : " at " + place;
+        if (std::ranges::all_of(axes, &Axis::selects_phase)) return std::string();
+        return " at " + place_name(context.point(), axes, &phase_axis());
     };
     const TimedWords& words = timed_words(shortest.point());
     const std::string time = format_ms(median_ms(shortest)) + std::string(words.time_is) + at(shortest),

@@ -214,6 +214,29 @@ TEST(SizeScaling, WeightsRotateAndOtherOperandsStay) {
     EXPECT_GT(w[128].size(), 3u) << "a cache holds several";
 }
 
+TEST(SizeScaling, CachesRotateAsWeightsDo) {
+    std::map<std::int64_t, std::set<void*>> keys, out;
+    Provider watching{.name = "watching", .ops = {}};
+    watching.ops.push_back(
+        Computes<CachedAttention>{.make = [&](const CachedAttention& op, const Step& step, Precision precision) {
+            Providers all = make_providers(BackendKind::cpu, {});
+            const auto native = std::ranges::find(all, "native", [](const auto& p) { return p->name; });
+            const std::shared_ptr<Computation> right = (*native)->make(step, precision);
+            return make_computation(
+                "watching",
+                [&keys, &out, op, right](const Call& call) {
+                    keys[op.keys()].insert(call.operands[1]);
+                    out[op.keys()].insert(call.operands[4]);
+                    right->run(call);
+                },
+                1, right->workspace_bytes());
+        }});
+    const Model model = make_problem_model(parse_problem("cached_attention", "b1h2q1k64d8"), 1, 1);
+    ASSERT_THAT(scaling_of(model, only(std::move(watching))).at(0).times, SizeIs(3));
+    EXPECT_THAT(out[256], SizeIs(1));
+    EXPECT_GT(keys[256].size(), 3u) << "a step reads them from memory";
+}
+
 TEST(SizeScaling, LengthsDifferWhereItIsVerifiedAndAreFullWhereItIsTimed) {
     std::vector<std::vector<std::int32_t>> seen;
     Provider masks{.name = "masks", .ops = {}};
