@@ -21,7 +21,8 @@ namespace kbench {
 static std::vector<ProviderRow> built_in() {
     return {
 #ifdef KBENCH_HAVE_CUDA
-        {"gemv", BackendKind::cuda, "products of at most 16 rows, each weight read once", MADE_BY(make_gemv)},
+        {"gemv", BackendKind::cuda, "products of at most 4 rows (fp32: 1), on request of 16; each weight read once",
+         MADE_BY(make_gemv)},
         // Before native, whose plain GEMM no model should run on by default.
         {"cublaslt", BackendKind::cuda, "GEMMs, bias and GELU in the epilogue, algorithm chosen by measurement",
          MADE_BY(make_cublaslt)},

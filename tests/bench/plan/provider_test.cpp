@@ -382,17 +382,25 @@ TEST(CudaProviders, ProductsOfFewRowsRunOnGemvWithAllThatFollowsThem) {
     const auto providers = make_providers(BackendKind::cuda, {});
     Gpt2Config config{"tiny", 64, 2, 4};
     config.vocab_size = 100;  // padded to 128
-    for (const Precision precision : all_precisions) {
+    const auto products_of = [&](Precision precision, std::int64_t batch, const ProviderChoice& choice) {
         std::set<std::string> fused;
-        for (const AssignedStep& s : assign_steps(make_gpt2_decode(config, 16, 7), precision, providers, {}, 64)) {
+        const Model model = make_gpt2_decode(config, batch, 7);
+        for (const AssignedStep& s : assign_steps(model, precision, providers, choice, 64)) {
+            if (!s.step.head_op().is<Gemm>()) continue;
             const std::string text = shape_text(s.step);
-            EXPECT_EQ(s.provider->name, s.step.head_op().is<Gemm>() ? "gemv" : "native") << text;
-            if (s.step.head_op().is<Gemm>()) fused.insert(text.substr(std::min(text.find('+'), text.size())));
+            fused.insert(s.provider->name + text.substr(std::min(text.find('+'), text.size())));
         }
-        EXPECT_EQ(fused, (std::set<std::string>{"+pad28", "+bias", "+bias+gelu", "+bias+residual"})) << name(precision);
-        for (const AssignedStep& s : assign_steps(make_gpt2_decode(config, 17, 7), precision, providers, {}, 64))
-            EXPECT_EQ(s.provider->name, s.step.head_op().is<Gemm>() ? "cublaslt" : "native");
+        return fused;
+    };
+    const std::set<std::string> all{"gemv+pad28", "gemv+bias", "gemv+bias+gelu", "gemv+bias+residual"};
+    for (const Precision precision : all_precisions) {
+        const std::int64_t usual = precision == Precision::fp32 ? 1 : 4;
+        EXPECT_EQ(products_of(precision, usual, {}), all) << name(precision);
+        EXPECT_EQ(products_of(precision, 16, {{"gemm", "gemv"}}), all) << name(precision);
+        for (const std::string& product : products_of(precision, usual + 1, {}))
+            EXPECT_TRUE(product.starts_with("cublaslt")) << product;
     }
+    EXPECT_THROW(products_of(Precision::bf16, 17, {{"gemm", "gemv"}}), Unsupported);
 }
 
 /// It keeps a copy of a weight that lies as [k, n].

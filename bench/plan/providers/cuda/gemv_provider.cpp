@@ -13,6 +13,11 @@ cuda::GemvProblem problem_of(const Gemm& op, const Step& step, Precision precisi
     return {precision, op.m, columns, op.k, columns, absorbed_activation(step)};
 }
 
+/// Rows up to which it is faster than cuBLASLt: on an H200 a decode step of GPT-2 large takes 1.26 ms with it in bf16
+/// and 1.39 without, in fp32 1.63 and 1.85; with 16 sequences 2.65 and 2.11, 8.24 and 4.86. tf32 and fp64 were not
+/// compared.
+std::int64_t usual_rows(Precision precision) { return precision == Precision::fp32 ? 1 : 4; }
+
 std::string no_such_product(const Gemm& op, const Step& step, Precision precision) {
     if (step.weights_change && !op.weight_transposed) return "keeps a copy of a weight, which must not change";
     return cuda::gemv_unsupported(problem_of(op, step, precision));
@@ -57,13 +62,18 @@ std::unique_ptr<Provider> make_gemv(const ProviderContext&) {
         absorbs.push_back({activation.kind});
         absorbs.push_back({"bias", activation.kind});
     }
-    return std::make_unique<Provider>(
-        Provider{.name = "gemv",
-                 .ops = {Computes<Gemm>{.absorbs = std::move(absorbs),
-                                        .why_not = no_such_product,
-                                        .make = [](const Gemm& op, const Step& step, Precision precision) {
-                                            return std::make_unique<GemvComputation>(op, step, precision);
-                                        }}}});
+    const auto usual = [](const Gemm& op, const Step& step, Precision precision) -> std::string {
+        if (op.m > usual_rows(precision)) return "is usually slower with so many rows";
+        return no_such_product(op, step, precision);
+    };
+    const auto make = [](const Gemm& op, const Step& step, Precision precision) {
+        return std::make_unique<GemvComputation>(op, step, precision);
+    };
+    return std::make_unique<Provider>(Provider{
+        .name = "gemv",
+        .ops = {
+            Computes<Gemm>{.absorbs = absorbs, .why_not = usual, .make = make},
+            Computes<Gemm>{.absorbs = absorbs, .on_request_only = true, .why_not = no_such_product, .make = make}}});
 }
 
 }  // namespace kbench
