@@ -36,7 +36,7 @@ struct Problem {
     T* out;
     std::int64_t ld_out;
     int m, n, k;
-    int turns;       ///< of a tile: each lane waits for a group of vectors in each
+    int turns;       ///< a tile is made in: each lane waits for a group of vectors in each
     int unfinished;  ///< tiles whose sums are kept before they are finished together
     bool is_activated;
     Activation activation;

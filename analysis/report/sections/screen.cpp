@@ -71,7 +71,7 @@ std::string rates_line(const Point& point) {
 /// A rate and its shares of a roof: as measured, as it was during the run, and as its maker states.
 struct RateAtRoof {
     Told told;
-    double share = 0;  ///< of the first of these that is known; 0: of none
+    double share = 0;  ///< the first of these that is known; 0: none is
 };
 
 template <class RoofOf>
