@@ -10,7 +10,7 @@ namespace {
 using test::elements;
 using test::Matrix;
 
-constexpr DataType stored[] = {DataType::fp16, DataType::bf16, DataType::fp32, DataType::fp64};
+constexpr DataType stored_types[] = {DataType::fp16, DataType::bf16, DataType::fp32, DataType::fp64};
 
 struct Filled {
     FillCache op;
@@ -35,7 +35,7 @@ void expect_exactly(const Matrix& made, const std::vector<reference::Expected>& 
 }
 
 TEST(FillCache, CopiesKeysAndValuesInEveryType) {
-    for (const DataType type : stored)
+    for (const DataType type : stored_types)
         for (const FillCache& op : {FillCache{1, 2, 2, 1, 1, 64}, {3, 6, 2, 5, 9, 7}, {2, 4, 4, 33, 40, 80}}) {
             SCOPED_TRACE(std::string(name(type)) + " " + op.text());
             Filled filled(type, op);
@@ -59,7 +59,7 @@ TEST(FillCacheReference, HasATokensRowOfItsHeadAndLeavesTheRest) {
 }
 
 TEST(LastToken, IsTheLastRowOfEachSequence) {
-    for (const DataType type : stored)
+    for (const DataType type : stored_types)
         for (const LastToken& op : {LastToken{1, 1, 5}, {3, 4, 33}}) {
             const Matrix x = Matrix::normal(type, op.batch * op.seq, op.width, 1);
             Matrix out = Matrix::poisoned(type, op.batch, op.width);
