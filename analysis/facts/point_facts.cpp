@@ -69,18 +69,17 @@ double step_clock_mhz(const StepFacts& facts, double run_clock_mhz) {
 /// is left of it is starting and ending a kernel.
 void add_gaps(StepFacts& facts, const std::optional<double>& empty_kernel_us) {
     for (const KernelResult& kernel : facts.step->kernels) {
-        const double gap_us = std::max(0.0, kernel.gap_us);
-        if (kernel.moved_bytes) facts.copies_us += kernel.added_us();
+        if (kernel.moved_bytes) facts.copies_us += kernel.time_us;
         if (kernel.host_wait_us) {
-            const double waits = std::min(*kernel.host_wait_us, gap_us);
+            const double waits = std::min(*kernel.host_wait_us, kernel.gap_us);
             facts.host_wait_us += waits;
-            facts.queued_us += gap_us - waits;
+            facts.queued_us += kernel.gap_us - waits;
             continue;
         }
-        const double launch = std::min(gap_us, empty_kernel_us.value_or(gap_us));
+        const double launch = std::min(kernel.gap_us, empty_kernel_us.value_or(kernel.gap_us));
         facts.launch_us += launch;
-        facts.dependency_us += gap_us - launch;
-        if (empty_kernel_us) facts.start_and_end_us += *empty_kernel_us - launch;
+        facts.dependency_us += kernel.gap_us - launch;
+        if (empty_kernel_us) facts.start_and_end_us += *empty_kernel_us - std::max(0.0, launch);
     }
     if (empty_kernel_us) facts.empty_kernels_us = *empty_kernel_us * static_cast<double>(facts.step->kernels.size());
 }
@@ -281,8 +280,8 @@ StepFacts make_step_facts(const StepResult& step, const PointFacts& run, const I
         facts.time_us = facts.kernels_us = step.time_us ? step.time_us->mean : 0;
     } else {
         facts.time_us = step.device_us().value_or(0);
-        facts.gap_before_us = std::max(0.0, step.kernels.front().gap_us);
-        for (const KernelResult& kernel : step.kernels) facts.kernels_us += kernel.added_us();
+        facts.gap_before_us = step.kernels.front().gap_us;
+        for (const KernelResult& kernel : step.kernels) facts.kernels_us += kernel.time_us;
     }
     add_clock(facts, run.clock_mhz, graph_mhz);
     facts.has_graph_clock = graph_mhz.value > 0;

@@ -12,7 +12,7 @@ double per_us(double amount, const std::optional<double>& us) { return us && *us
 
 std::optional<double> StepResult::device_us() const {
     if (kernels.empty()) return time_us ? std::optional(time_us->median) : std::nullopt;
-    double us = kernels.front().added_us();
+    double us = kernels.front().time_us;
     for (std::size_t k = 1; k < kernels.size(); ++k) us += kernels[k].gap_us + kernels[k].time_us;
     return us;
 }

@@ -80,9 +80,7 @@ struct KernelResult {
     /// Median over the activity runs, of a program the mean over its typical iterations; longer than without records,
     /// see ActivityRun.
     double time_us = 0;
-    /// Likewise: idle time between the end of the kernel before it and its start. Negative where it started before that
-    /// end, as one does that is launched early and then waits.
-    double gap_us = 0;
+    double gap_us = 0;  ///< likewise: idle time between the end of the kernel before it and its start
     /// Part of gap_us as it was launched only meanwhile: the GPU waited for the host. Nothing where the launch calls
     /// were not recorded.
     std::optional<double> host_wait_us = std::nullopt;
@@ -98,9 +96,6 @@ struct KernelResult {
     int blocks_per_sm = 0;              ///< 0 where the occupancy is unavailable
     std::vector<std::string> limiters;  ///< what limits occupancy: registers, shared memory, warps, blocks, barriers
     std::string occupancy_hint;         ///< what relaxing a limiter by one step would give
-
-    /// What it adds to the time that the kernel before it ended at: time_us less what passed before that end.
-    double added_us() const { return time_us + (gap_us < 0 ? gap_us : 0); }
 };
 
 /// How much recording a kernel lengthens its time: a chain of equal kernels with and without records.

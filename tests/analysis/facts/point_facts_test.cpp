@@ -34,28 +34,6 @@ TEST(DeviceInterval, IsTheStepRunsInProportionToTheKernels) {
     EXPECT_EQ(device_interval(step), Interval{});
 }
 
-/// A kernel that is launched early asks for its weights, then waits for the one before it: its step takes what it adds.
-TEST(StepTimes, OfAKernelThatStartsBeforeTheOneAheadEndsAreWhatItAdds) {
-    StepResult step;
-    step.kernels.resize(2);
-    step.kernels[0].time_us = 20;
-    step.kernels[0].gap_us = -18;
-    step.kernels[1].time_us = 5;
-    step.kernels[1].gap_us = -1;
-    EXPECT_DOUBLE_EQ(step.device_us().value(), 2 + 4);
-    PointFacts run;
-    run.empty_kernel_us = 1.5;
-    const StepFacts facts = make_step_facts(step, run);
-    EXPECT_DOUBLE_EQ(facts.time_us, 6);
-    EXPECT_DOUBLE_EQ(facts.kernels_us, 6);
-    EXPECT_DOUBLE_EQ(facts.gap_before_us, 0);
-    EXPECT_DOUBLE_EQ(facts.launch_us, 0);
-    EXPECT_DOUBLE_EQ(facts.dependency_us, 0);
-    step.kernels[0].gap_us = 2;
-    EXPECT_DOUBLE_EQ(make_step_facts(step, run).gap_before_us, 2);
-    EXPECT_DOUBLE_EQ(step.device_us().value(), 20 + 4);
-}
-
 TEST(SmActive, IsCyclesAtTheRunsClockOverTheKernelsTime) {
     // A range of 40 us and 60,000 cycles around a kernel of 10 us.
     StepResult step;
